@@ -1,0 +1,2 @@
+// Package server carries frames between sockets and a Handler.
+package server
