@@ -1,0 +1,9 @@
+// Command load drives any Kafka-compatible broker with franz-go and prints one JSON
+// line per phase: throughput, latency quantiles, and the processor time and memory
+// that the broker used meanwhile.
+//
+// Megabytes are 10^6 bytes of record values. The latency of a record runs from the
+// moment it is handed to the client (or was due, when a rate is set and the client was
+// late) until its acknowledgement; the end-to-end latency until the consumer has it.
+// At full speed the former is mostly time spent in the client's own queue.
+package main
