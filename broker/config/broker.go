@@ -1,0 +1,119 @@
+package config
+
+// Broker is the typed view of a node's static and dynamic configuration: immutable; a change makes a new one.
+// Fields are named after the config in Go form; units are the config's own.
+type Broker struct {
+	NodeID    int32
+	Rack      string
+	LogDirs   []string
+	Listeners []Listener
+
+	SocketRequestMaxBytes   int32
+	MaxConnections          int32
+	MaxConnectionsPerIP     int32
+	ConnectionsMaxIdleMs    int64
+	FetchMaxBytes           int32
+	FetchSessionSlots       int32 // max.incremental.fetch.session.cache.slots
+	MaxRequestPartitionSize int32 // max.request.partition.size.limit
+
+	NumPartitions            int32
+	DefaultReplicationFactor int16
+	AutoCreateTopics         bool
+	DeleteTopicEnable        bool
+
+	GroupMinSessionTimeoutMs     int32
+	GroupMaxSessionTimeoutMs     int32
+	GroupInitialRebalanceDelayMs int32
+	GroupMaxSize                 int32
+	OffsetsTopicPartitions       int32
+	OffsetsTopicSegmentBytes     int32
+	OffsetsRetentionMinutes      int32
+	OffsetsRetentionCheckMs      int64
+	OffsetMetadataMaxBytes       int32
+	OffsetsCommitTimeoutMs       int32
+
+	LogRetentionCheckIntervalMs int64
+	RecoveryThreads             int32
+	ProducerIDExpirationMs      int64
+
+	// Millrace's own.
+	LogIO      string // log.io: auto | direct | buffered
+	LogEngine  string // log.engine: auto | ring | pwritev2
+	SlabBytes  int64  // log.slab.bytes: budget per log dir
+	HTTPAddr   string // http.listen; empty: no HTTP server
+	EventLoops int    // net.event.loops; 0: one per core
+
+	// The layers, as given, without unknown keys. Never changed once the Broker is built.
+	static         map[string]string
+	clusterDefault map[string]string
+	perBroker      map[string]string
+}
+
+// fill sets the typed fields from the layers, whose values have been checked.
+func (b *Broker) fill() (warnings []string, err error) {
+	b.NodeID = int32(b.num("node.id"))
+	b.Rack = b.str("broker.rack")
+	b.LogDirs = b.logDirs()
+	if b.Listeners, warnings, err = b.listeners(); err != nil {
+		return nil, err
+	}
+
+	b.SocketRequestMaxBytes = int32(b.num("socket.request.max.bytes"))
+	b.MaxConnections = int32(b.num("max.connections"))
+	b.MaxConnectionsPerIP = int32(b.num("max.connections.per.ip"))
+	b.ConnectionsMaxIdleMs = b.num("connections.max.idle.ms")
+	b.FetchMaxBytes = int32(b.num("fetch.max.bytes"))
+	b.FetchSessionSlots = int32(b.num("max.incremental.fetch.session.cache.slots"))
+	b.MaxRequestPartitionSize = int32(b.num("max.request.partition.size.limit"))
+
+	b.NumPartitions = int32(b.num("num.partitions"))
+	b.DefaultReplicationFactor = int16(b.num("default.replication.factor"))
+	b.AutoCreateTopics = b.yes("auto.create.topics.enable")
+	b.DeleteTopicEnable = b.yes("delete.topic.enable")
+
+	b.GroupMinSessionTimeoutMs = int32(b.num("group.min.session.timeout.ms"))
+	b.GroupMaxSessionTimeoutMs = int32(b.num("group.max.session.timeout.ms"))
+	b.GroupInitialRebalanceDelayMs = int32(b.num("group.initial.rebalance.delay.ms"))
+	b.GroupMaxSize = int32(b.num("group.max.size"))
+	b.OffsetsTopicPartitions = int32(b.num("offsets.topic.num.partitions"))
+	b.OffsetsTopicSegmentBytes = int32(b.num("offsets.topic.segment.bytes"))
+	b.OffsetsRetentionMinutes = int32(b.num("offsets.retention.minutes"))
+	b.OffsetsRetentionCheckMs = b.num("offsets.retention.check.interval.ms")
+	b.OffsetMetadataMaxBytes = int32(b.num("offset.metadata.max.bytes"))
+	b.OffsetsCommitTimeoutMs = int32(b.num("offsets.commit.timeout.ms"))
+
+	b.LogRetentionCheckIntervalMs = b.num("log.retention.check.interval.ms")
+	b.RecoveryThreads = int32(b.num("num.recovery.threads.per.data.dir"))
+	b.ProducerIDExpirationMs = b.num("producer.id.expiration.ms")
+
+	b.LogIO = b.str("log.io")
+	b.LogEngine = b.str("log.engine")
+	b.SlabBytes = b.num("log.slab.bytes")
+	b.HTTPAddr = b.str("http.listen")
+	b.EventLoops = int(b.num("net.event.loops"))
+	return warnings, b.conflicts()
+}
+
+func (b *Broker) logDirs() []string {
+	if dirs := b.list("log.dirs"); len(dirs) > 0 {
+		return dirs
+	}
+	return b.list("log.dir")
+}
+
+// conflicts finds values that are allowed each but not together.
+func (b *Broker) conflicts() error {
+	if b.GroupMinSessionTimeoutMs > b.GroupMaxSessionTimeoutMs {
+		return b.invalid("group.min.session.timeout.ms", "must not be more than group.max.session.timeout.ms")
+	}
+	seen := map[string]bool{}
+	for _, dir := range b.LogDirs {
+		if dir == "" || seen[dir] {
+			return b.invalid("log.dirs", "each log dir must be named, and once")
+		}
+		seen[dir] = true
+	}
+	// The defaults of topics must be a valid topic.
+	_, err := b.ResolveTopic(nil)
+	return err
+}
