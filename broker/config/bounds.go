@@ -2,134 +2,137 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// bound says why a parsed value is not allowed; empty: it is allowed.
-type bound func(v any) string
+// bound says why the parsed value of o is not allowed; nil: it is allowed.
+type bound func(o *Option, v any) error
 
-// atLeast, between: numbers, both ends included.
-func atLeast(low int64) bound {
-	return func(v any) string {
-		if v.(int64) < low {
-			return fmt.Sprintf("Value must be at least %d", low)
-		}
-		return ""
+// refuse is the InvalidError for a parsed value, printed as Kafka prints it.
+func refuse(o *Option, v any, reason string) error {
+	text := format(v)
+	if items, ok := v.([]string); ok {
+		text = "[" + strings.Join(items, ", ") + "]"
 	}
+	return &InvalidError{o.Name, text, reason}
 }
 
+// atLeast and between hold numbers; both ends are allowed.
+func atLeast(low int64) bound { return between(low, math.MaxInt64) }
+
 func between(low, high int64) bound {
-	return func(v any) string {
+	return func(o *Option, v any) error {
 		switch n := v.(int64); {
 		case n < low:
-			return fmt.Sprintf("Value must be at least %d", low)
+			return refuse(o, v, fmt.Sprintf("Value must be at least %d", low))
 		case n > high:
-			return fmt.Sprintf("Value must be no more than %d", high)
+			return refuse(o, v, fmt.Sprintf("Value must be no more than %d", high))
 		}
-		return ""
+		return nil
 	}
 }
 
 // ratio is a DOUBLE from 0 to 1.
-func ratio(v any) string {
+func ratio(o *Option, v any) error {
 	switch f := v.(float64); {
 	case f < 0:
-		return "Value must be at least 0"
+		return refuse(o, v, "Value must be at least 0")
 	case f > 1:
-		return "Value must be no more than 1"
+		return refuse(o, v, "Value must be no more than 1")
 	}
-	return ""
+	return nil
 }
 
 // minusOneOr allows -1 beside low to high.
 func minusOneOr(low, high int64) bound {
-	return func(v any) string {
+	return func(o *Option, v any) error {
 		if n := v.(int64); n != -1 && (n < low || n > high) {
-			return fmt.Sprintf("Value must be between %d and %d or equal to -1", low, high)
+			return refuse(o, v, fmt.Sprintf("Value must be between %d and %d or equal to -1", low, high))
 		}
-		return ""
+		return nil
 	}
 }
 
-// unlimitedOrAtLeast1 allows -1 (no limit) and everything from 1 on.
-func unlimitedOrAtLeast1(v any) string {
-	if n := v.(int64); n == 0 || n < -1 {
-		return "Value must be unlimited (-1) or at least 1"
+// unlimitedOrPositive is a retention: everything but 0, which would delete records as they come. All negative
+// numbers mean no limit.
+func unlimitedOrPositive(o *Option, v any) error {
+	if v.(int64) == 0 {
+		return refuse(o, v, "must be unlimited (-1) or, greater than or equal to 1")
 	}
-	return ""
+	return nil
 }
 
-// oneOf: a STRING out of a fixed set.
+// oneOf is a STRING out of a fixed set.
 func oneOf(allowed ...string) bound {
-	return func(v any) string {
+	return func(o *Option, v any) error {
 		if !slices.Contains(allowed, v.(string)) {
-			return "String must be one of: " + strings.Join(allowed, ", ")
+			return refuse(o, v, "String must be one of: "+strings.Join(allowed, ", "))
 		}
-		return ""
+		return nil
 	}
 }
 
-// listOf: a LIST whose items come from a fixed set, each at most once.
+// listOf is a LIST whose items come from a fixed set.
 func listOf(allowed ...string) bound {
-	return func(v any) string {
-		seen := map[string]bool{}
+	return func(o *Option, v any) error {
 		for _, item := range v.([]string) {
+			if item == "" {
+				return Refusal("Configuration '" + o.Name + "' values must not be empty.")
+			}
 			if !slices.Contains(allowed, item) {
-				return "String must be one of: " + strings.Join(allowed, ", ")
+				return refuse(o, item, "String must be one of: "+strings.Join(allowed, ", "))
 			}
-			if seen[item] {
-				return "Configuration has duplicate values: " + item
-			}
-			seen[item] = true
 		}
-		return ""
+		return nil
 	}
 }
 
-func notEmpty(v any) string {
-	switch v := v.(type) {
-	case string:
-		if v == "" {
-			return "String must be non-empty"
-		}
-	case []string:
-		if len(v) == 0 {
-			return "Configuration must not be empty"
-		}
+// notEmpty is a LIST of at least one item.
+func notEmpty(o *Option, v any) error {
+	if len(v.([]string)) == 0 {
+		return Refusal("Configuration '" + o.Name + "' must not be empty. Valid values include: any non-empty value")
 	}
-	return ""
+	return nil
 }
 
 var throttledReplica = regexp.MustCompile(`^[0-9]+:[0-9]+$`)
 
-// throttledReplicas: "*" or a list of partition:broker.
-func throttledReplicas(v any) string {
+// throttledReplicas is "*" or a list of partition:broker.
+func throttledReplicas(o *Option, v any) error {
 	items := v.([]string)
 	if len(items) == 1 && items[0] == "*" {
-		return ""
+		return nil
 	}
 	for _, item := range items {
 		if !throttledReplica.MatchString(item) {
-			return "must be the literal '*' or a list of replicas in the following format: " +
-				"[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+			return refuse(o, v, o.Name+" must be the literal '*' or a list of replicas in the following format: "+
+				"[partitionId]:[brokerId],[partitionId]:[brokerId],...")
 		}
 	}
-	return ""
+	return nil
 }
 
-// hostPortOrEmpty: HOST:PORT, or empty for off.
-func hostPortOrEmpty(v any) string {
-	s := v.(string)
-	if s == "" {
-		return ""
+// notTiered refuses tiered storage, which this broker does not have.
+func notTiered(_ *Option, v any) error {
+	if v.(bool) {
+		return Refusal("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.")
 	}
-	if _, _, err := splitHostPort(s); err != nil {
-		return err.Error()
+	return nil
+}
+
+// hostPortOrEmpty is HOST:PORT, or empty for off.
+func hostPortOrEmpty(o *Option, v any) error {
+	if v.(string) == "" {
+		return nil
 	}
-	return ""
+	if _, _, err := splitHostPort(v.(string)); err != nil {
+		return refuse(o, v, err.Error())
+	}
+	return nil
 }
 
 // splitHostPort is net.SplitHostPort with a checked numeric port.

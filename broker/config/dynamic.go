@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -49,11 +48,11 @@ func (b *Broker) ValidateDynamic(changes map[string]string, perBroker bool) erro
 	}
 	switch {
 	case len(unknown) > 0:
-		return fmt.Errorf("Unknown broker config name: %s", strings.Join(unknown, ", "))
+		return Refusal("Unknown broker config name: [" + strings.Join(unknown, ", ") + "]")
 	case len(fixed) > 0:
-		return fmt.Errorf("Cannot update these configs dynamically: %s", strings.Join(fixed, ", "))
+		return Refusal("Cannot update these configs dynamically: [" + strings.Join(fixed, ", ") + "]")
 	case len(local) > 0:
-		return fmt.Errorf("Cannot update these configs at default cluster level, broker id must be specified: %s", strings.Join(local, ", "))
+		return Refusal("Cannot update these configs at default cluster level, broker id must be specified: [" + strings.Join(local, ", ") + "]")
 	}
 	own, all := maps.Clone(b.perBroker), maps.Clone(b.clusterDefault)
 	if own == nil {

@@ -47,14 +47,14 @@ type endpoint struct {
 func parseEndpoint(s string) (endpoint, error) {
 	name, address, ok := strings.Cut(s, "://")
 	if !ok || name == "" {
-		return endpoint{}, fmt.Errorf("Unable to parse %s to a broker endpoint: must be NAME://HOST:PORT", s)
+		return endpoint{}, Refusal("Unable to parse " + s + " to a broker endpoint: must be NAME://HOST:PORT")
 	}
 	host, port, err := splitHostPort(address)
 	if err != nil {
-		return endpoint{}, fmt.Errorf("Unable to parse %s to a broker endpoint: %w", s, err)
+		return endpoint{}, Refusal("Unable to parse " + s + " to a broker endpoint: " + err.Error())
 	}
 	if strings.ContainsAny(host, "[]/ \t") {
-		return endpoint{}, fmt.Errorf("Unable to parse %s to a broker endpoint: bad host %q", s, host)
+		return endpoint{}, Refusal("Unable to parse " + s + " to a broker endpoint: bad host")
 	}
 	return endpoint{strings.ToUpper(name), host, port}, nil
 }

@@ -49,7 +49,7 @@ func ValidateTopic(b *Broker, overrides map[string]string) error {
 func (b *Broker) ResolveTopic(overrides map[string]string) (*Topic, error) {
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if topicByName[name] == nil {
-			return nil, fmt.Errorf("Unknown topic config name: %s", name)
+			return nil, Refusal("Unknown topic config name: " + name)
 		}
 	}
 	v := make(map[string]any, len(topicRows))
@@ -91,8 +91,8 @@ func (b *Broker) ResolveTopic(overrides map[string]string) (*Topic, error) {
 		Durability:             v["durability"].(string),
 	}
 	if t.MinCompactionLagMs > t.MaxCompactionLagMs {
-		return nil, fmt.Errorf("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)",
-			t.MinCompactionLagMs, t.MaxCompactionLagMs)
+		return nil, Refusal(fmt.Sprintf("conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)",
+			t.MinCompactionLagMs, t.MaxCompactionLagMs))
 	}
 	return t, nil
 }

@@ -80,14 +80,8 @@ var topicTable = []Option{
 		Doc: "With tiered storage, whether no further segments are copied."},
 	{Name: "remote.log.delete.on.disable", Type: Boolean, Default: "false", Unused: true,
 		Doc: "With tiered storage, whether turning it off deletes the copies."},
-	{Name: "remote.storage.enable", Type: Boolean, Default: "false", Unused: true,
-		Doc: "Whether the topic uses tiered storage; Millrace has none, so that only false is allowed.",
-		Bounds: func(v any) string {
-			if v.(bool) {
-				return "Tiered storage is not available on this broker"
-			}
-			return ""
-		}},
+	{Name: "remote.storage.enable", Type: Boolean, Default: "false", Bounds: notTiered, Unused: true,
+		Doc: "Whether the topic uses tiered storage; Millrace has none, so that only false is allowed."},
 	{Name: "retention.bytes", Type: Long, Default: "-1", Synonyms: from("log.retention.bytes"),
 		Doc: "How many bytes a partition keeps under cleanup.policy delete; -1 is no limit."},
 	{Name: "retention.ms", Type: Long, Default: "604800000", Bounds: atLeast(-1),

@@ -22,18 +22,22 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("Invalid value %s for configuration %s: %s", e.Value, e.Name, e.Reason)
 }
 
+// Refusal is the text of a refused configuration that is not about one value.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
+
 // Parse turns the text of a value into a bool, int64, float64, string or []string by the row's type, and holds it
-// against the row's bounds. The error is an *InvalidError; the value of a password is not in it.
+// against the row's bounds. The error is an *InvalidError or a Refusal; the value of a password is not in it.
 func (o *Option) Parse(text string) (any, error) {
 	v, reason := o.parseType(strings.TrimSpace(text))
-	if reason == "" && o.Bounds != nil {
-		reason = o.Bounds(v)
-	}
 	if reason != "" {
-		if o.Sensitive() {
-			text = "[hidden]"
+		return nil, &InvalidError{o.Name, strings.TrimSpace(text), reason}
+	}
+	if o.Bounds != nil {
+		if err := o.Bounds(o, v); err != nil {
+			return nil, err
 		}
-		return nil, &InvalidError{o.Name, text, reason}
 	}
 	return v, nil
 }
