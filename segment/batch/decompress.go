@@ -1,0 +1,217 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Buffers of more than keepBytes are left to the collector.
+const keepBytes = 4 << 20
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func getBuffer() *[]byte {
+	b := buffers.Get().(*[]byte)
+	*b = (*b)[:0]
+	return b
+}
+
+func putBuffer(b *[]byte) {
+	if cap(*b) <= keepBytes {
+		buffers.Put(b)
+	}
+}
+
+// decompress returns at most limit bytes in a buffer that goes back by putBuffer.
+// No size that the input claims is believed: memory grows with what has really
+// been decompressed, or stays within what the input can possibly hold.
+func decompress(c Codec, src []byte, limit int) (*[]byte, error) {
+	buf := getBuffer()
+	var err error
+	switch c {
+	case Gzip:
+		err = gunzip(buf, src, limit)
+	case Snappy:
+		err = unsnappy(buf, src, limit)
+	case LZ4:
+		err = unlz4(buf, src, limit)
+	case Zstd:
+		err = unzstd(buf, src, limit)
+	default:
+		err = fmt.Errorf("%w: %d", ErrUnsupportedCodec, c)
+	}
+	if err == nil {
+		return buf, nil
+	}
+	putBuffer(buf)
+	if errors.Is(err, ErrBomb) {
+		return nil, fmt.Errorf("%w of %d bytes", ErrBomb, limit)
+	}
+	if errors.Is(err, ErrUnsupportedCodec) {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: decompress %s: %w", ErrInvalidRecord, c, err)
+}
+
+// readAll appends r to buf until EOF, ErrBomb beyond limit.
+func readAll(buf *[]byte, r io.Reader, limit int) error {
+	b := *buf
+	defer func() { *buf = b }()
+	for {
+		if len(b) > limit {
+			return ErrBomb
+		}
+		if len(b) == cap(b) {
+			b = append(b, make([]byte, max(len(b), 4096))...)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):min(cap(b), limit+1)])
+		b = b[:len(b)+n]
+		switch {
+		case len(b) > limit:
+			return ErrBomb
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
+func gunzip(buf *[]byte, src []byte, limit int) error {
+	r := gzipReaders.Get().(*gzip.Reader)
+	defer gzipReaders.Put(r)
+	if err := r.Reset(bytes.NewReader(src)); err != nil {
+		return err
+	}
+	return readAll(buf, r, limit)
+}
+
+var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
+
+// lz4Magic begins an LZ4 frame. The reader would take legacy frames and skippable
+// ones, too, which Kafka's consumers do not.
+var lz4Magic = []byte{0x04, 0x22, 0x4d, 0x18}
+
+func unlz4(buf *[]byte, src []byte, limit int) error {
+	if !bytes.HasPrefix(src, lz4Magic) {
+		return errors.New("no frame")
+	}
+	r := lz4Readers.Get().(*lz4.Reader)
+	defer lz4Readers.Put(r)
+	r.Reset(bytes.NewReader(src))
+	return readAll(buf, r, limit)
+}
+
+// zstdDecoder serves all goroutines. Its window limit is what zstd itself accepts
+// by default (level 22 asks for it); decoding into a slice allocates no window.
+var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(0),
+		zstd.WithDecoderMaxWindow(128<<20),
+		zstd.WithDecodeAllCapLimit(true))
+})
+
+// unzstd decodes into what room there is and starts again with more when it was
+// too little: the content size a frame claims is not used, and starting over costs
+// at most a third more than knowing it.
+func unzstd(buf *[]byte, src []byte, limit int) error {
+	d, err := zstdDecoder()
+	if err != nil {
+		return err
+	}
+	room := min(max(cap(*buf), 4*len(src), 16<<10), limit)
+	for {
+		if cap(*buf) < room {
+			*buf = make([]byte, 0, room)
+		}
+		out, err := d.DecodeAll(src, (*buf)[:0:room])
+		if err == nil {
+			*buf = out
+			return nil
+		}
+		if !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+			return err
+		}
+		if room == limit {
+			return ErrBomb
+		}
+		room = min(4*room, limit)
+	}
+}
+
+// xerialHeader begins the framing of snappy-java, which Java clients write: the
+// magic, version and lowest compatible version, both 1. Blocks follow, each with
+// its length in 4 bytes, big-endian. Others write one raw snappy block.
+var xerialHeader = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1}
+
+const xerialMagicSize = 8
+
+func unsnappy(buf *[]byte, src []byte, limit int) error {
+	if !bytes.HasPrefix(src, xerialHeader[:xerialMagicSize]) {
+		return unsnappyBlock(buf, src, limit)
+	}
+	for len(src) > 0 {
+		// Streams may be joined, header and all.
+		if bytes.HasPrefix(src, xerialHeader[:xerialMagicSize]) {
+			if len(src) < len(xerialHeader) {
+				return io.ErrUnexpectedEOF
+			}
+			if v := binary.BigEndian.Uint32(src[12:]); v != 1 {
+				return fmt.Errorf("xerial framing for version %d", v)
+			}
+			src = src[len(xerialHeader):]
+			continue
+		}
+		if len(src) < 4 {
+			return io.ErrUnexpectedEOF
+		}
+		n := int64(binary.BigEndian.Uint32(src))
+		src = src[4:]
+		if n > int64(len(src)) {
+			return io.ErrUnexpectedEOF
+		}
+		if err := unsnappyBlock(buf, src[:n], limit); err != nil {
+			return err
+		}
+		src = src[n:]
+	}
+	return nil
+}
+
+// maxSnappyRatio is above what snappy can reach: a copy of 64 bytes takes three.
+const maxSnappyRatio = 22
+
+// unsnappyBlock appends one raw block.
+func unsnappyBlock(buf *[]byte, src []byte, limit int) error {
+	n, err := snappy.DecodedLen(src)
+	if err != nil {
+		return err
+	}
+	b := *buf
+	if n > limit-len(b) {
+		return ErrBomb
+	}
+	if n > maxSnappyRatio*len(src) {
+		return fmt.Errorf("%d bytes out of %d", n, len(src))
+	}
+	if cap(b)-len(b) < n {
+		b = append(make([]byte, 0, max(len(b)+n, 2*cap(b))), b...)
+	}
+	out, err := snappy.Decode(b[len(b):len(b)+n], src)
+	if err != nil {
+		return err
+	}
+	*buf = b[:len(b)+len(out)]
+	return nil
+}
