@@ -86,6 +86,32 @@ func readAll(buf *[]byte, r io.Reader, limit int) error {
 	}
 }
 
+// gzipMagic, lz4Magic and zstdMagic begin what the codec writes. The LZ4 reader
+// would take legacy and skippable frames, too, which Kafka's consumers do not.
+var (
+	gzipMagic = []byte{0x1f, 0x8b, 8}
+	lz4Magic  = []byte{0x04, 0x22, 0x4d, 0x18}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// plausible is the part of decompressing that costs nothing: does src begin as the
+// codec does? It keeps out a batch with the wrong codec in its attributes, which no
+// consumer could read.
+func plausible(c Codec, src []byte) bool {
+	switch c {
+	case Gzip:
+		return bytes.HasPrefix(src, gzipMagic)
+	case Snappy:
+		n, err := snappy.DecodedLen(src)
+		return bytes.HasPrefix(src, xerialHeader[:xerialMagicSize]) || err == nil && n <= maxSnappyRatio*len(src)
+	case LZ4:
+		return bytes.HasPrefix(src, lz4Magic)
+	case Zstd:
+		return bytes.HasPrefix(src, zstdMagic)
+	}
+	return true
+}
+
 var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 func gunzip(buf *[]byte, src []byte, limit int) error {
@@ -98,10 +124,6 @@ func gunzip(buf *[]byte, src []byte, limit int) error {
 }
 
 var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
-
-// lz4Magic begins an LZ4 frame. The reader would take legacy frames and skippable
-// ones, too, which Kafka's consumers do not.
-var lz4Magic = []byte{0x04, 0x22, 0x4d, 0x18}
 
 func unlz4(buf *[]byte, src []byte, limit int) error {
 	if !bytes.HasPrefix(src, lz4Magic) {

@@ -39,11 +39,18 @@ func Validate(b []byte, lim Limits) error {
 	if err := h.validateCounts(); err != nil {
 		return err
 	}
-	return h.validateAttributes()
+	if err := h.validateAttributes(); err != nil {
+		return err
+	}
+	if !plausible(h.Codec(), h.Records()) {
+		return fmt.Errorf("%w: records are not %s", ErrInvalidRecord, h.Codec())
+	}
+	return nil
 }
 
 // validateFrame checks that b is one v2 batch by magic and length, and nothing
-// else.
+// else. A batch that is cut short is INVALID_RECORD, because Kafka sees no batch
+// there; a length that cannot be is CORRUPT_MESSAGE.
 func validateFrame(b []byte) error {
 	if len(b) < HeaderSize {
 		if len(b) == 0 {
@@ -52,7 +59,7 @@ func validateFrame(b []byte) error {
 		if len(b) > posMagic && (b[posMagic] == 0 || b[posMagic] == 1) {
 			return fmt.Errorf("%w %d", ErrUnsupportedMagic, b[posMagic])
 		}
-		return fmt.Errorf("%w: %d bytes are no batch", ErrCorrupt, len(b))
+		return fmt.Errorf("%w: %d bytes hold no batch", ErrInvalidRecord, len(b))
 	}
 	h := Batch(b)
 	switch m := h.Magic(); m {
@@ -66,7 +73,7 @@ func validateFrame(b []byte) error {
 	case n < minLength:
 		return fmt.Errorf("%w: length %d", ErrCorrupt, n)
 	case h.Size() > len(b):
-		return fmt.Errorf("%w: batch of %d bytes in %d", ErrCorrupt, h.Size(), len(b))
+		return fmt.Errorf("%w: batch of %d bytes in %d", ErrInvalidRecord, h.Size(), len(b))
 	case h.Size() < len(b):
 		return fmt.Errorf("%w: %d bytes after the batch, must be exactly one batch", ErrInvalidRecord, len(b)-h.Size())
 	}

@@ -28,6 +28,16 @@ type RecordError struct {
 	Message string
 }
 
+// rejection is a batch refused for its records. Its text is Kafka's error message
+// as it is, its kind what errors.Is finds.
+type rejection struct {
+	text string
+	kind error
+}
+
+func (r *rejection) Error() string { return r.text }
+func (r *rejection) Unwrap() error { return r.kind }
+
 // maxRecordErrors bounds the answer to a batch of which every record is wrong.
 const maxRecordErrors = 100
 
@@ -68,29 +78,26 @@ func (o *DeepOptions) latest() int64 {
 // topic, and up to 100 of them; err is for the batch as a whole: ErrInvalidRecord,
 // ErrInvalidTimestamp (with record errors, or for the header's), ErrBomb.
 //
-// The records of an uncompressed batch are always walked, which costs a small part
-// of what the CRC costs, and a max timestamp in the header that is not their
-// maximum is put right in place, with the CRC: time look-ups and retention go by
-// it. A compressed batch is decompressed only if NeedsDecompression; otherwise its
-// records are taken as they are.
+// The records of an uncompressed batch are always walked, which costs a part of
+// what the CRC costs. A compressed batch is decompressed only if
+// NeedsDecompression; otherwise its records are taken as they are. A max timestamp
+// in the header that is not the maximum of the records walked is put right in
+// place, with the CRC: time look-ups and retention go by it.
 func ValidateRecords(b Batch, o DeepOptions) ([]RecordError, error) {
+	records := b.Records()
 	if b.Codec() != None {
 		if !NeedsDecompression(b, o) {
 			return nil, nil
 		}
-		buf, err := decompress(b.Codec(), b.Records(), o.MaxDecompressedBytes)
+		buf, err := decompress(b.Codec(), records, o.MaxDecompressedBytes)
 		if err != nil {
 			return nil, err
 		}
 		defer putBuffer(buf)
-		w := walk{o: &o, base: b.BaseTimestamp(), max: math.MinInt64}
-		if err := w.all(*buf, b.Count()); err != nil {
-			return nil, err
-		}
-		return w.result()
+		records = *buf
 	}
 	w := walk{o: &o, base: b.BaseTimestamp(), max: math.MinInt64}
-	if err := w.all(b.Records(), b.Count()); err != nil {
+	if err := w.all(records, b.Count()); err != nil {
 		return nil, err
 	}
 	if w.max != b.MaxTimestamp() && !o.LogAppendTime {
@@ -106,7 +113,10 @@ type walk struct {
 	base   int64 // base timestamp
 	max    int64 // timestamp
 	errors []RecordError
-	kind   error // what the batch is refused with because of errors
+	// refused is how many records break a rule, kind what the batch is refused with
+	// because of them.
+	refused int
+	kind    error
 }
 
 func (w *walk) all(records []byte, count int32) error {
@@ -129,11 +139,11 @@ func (w *walk) all(records []byte, count int32) error {
 		ts := w.base + r.TimestampDelta
 		w.max = max(w.max, ts)
 		if w.o.Compacted && r.Key == nil {
-			w.refuse(i, ErrInvalidRecord, "Compacted topic cannot accept message without key.")
+			w.refuse(i, ErrInvalidRecord, "Compacted topic cannot accept message without key")
 		} else if ts != NoTimestamp && (ts < earliest || ts > latest) {
 			w.refuse(i, ErrInvalidTimestamp, fmt.Sprintf(
 				"Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
-				ts, i, earliest, latest))
+				ts, i, w.o.NowMs-w.o.BeforeMaxMs, w.o.NowMs+w.o.AfterMaxMs)) // overflowing, as Kafka's text does
 		}
 	}
 	if len(records) != 0 {
@@ -143,6 +153,7 @@ func (w *walk) all(records []byte, count int32) error {
 }
 
 func (w *walk) refuse(i int32, kind error, message string) {
+	w.refused++
 	if w.kind != ErrInvalidTimestamp {
 		w.kind = kind
 	}
@@ -152,11 +163,12 @@ func (w *walk) refuse(i int32, kind error, message string) {
 }
 
 func (w *walk) result() ([]RecordError, error) {
-	if w.kind == ErrInvalidTimestamp {
-		return w.errors, fmt.Errorf("%w: One or more records have been rejected due to invalid timestamp", ErrInvalidTimestamp)
+	switch w.kind {
+	case nil:
+		return nil, nil
+	case ErrInvalidTimestamp:
+		return w.errors, &rejection{"One or more records have been rejected due to invalid timestamp", w.kind}
 	}
-	if w.kind != nil {
-		return w.errors, fmt.Errorf("%w: One or more records have been rejected due to %d record errors", ErrInvalidRecord, len(w.errors))
-	}
-	return nil, nil
+	return w.errors, &rejection{fmt.Sprintf(
+		"One or more records have been rejected due to %d record errors in total", w.refused), w.kind}
 }
