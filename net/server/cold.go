@@ -1,0 +1,121 @@
+package server
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// readers bring file ranges into the page cache for loops, which must not wait for a
+// disk. A few goroutines read pieces of at most coldPiece into memory of their own,
+// which is thrown away: keeping it until a slow client has taken it would cost memory
+// per client, and what counts is that the pages are there. A connection has one piece
+// under way at most, so the queue is bounded by their number.
+type readers struct {
+	mu    sync.Mutex
+	some  sync.Cond // queue is not empty, or stopping
+	queue []coldRead
+	stop  bool
+	wg    sync.WaitGroup
+}
+
+// coldRead is one piece to be read. The part's reference is held by the connection
+// until the loop has heard that the read is over.
+type coldRead struct {
+	c   *Conn
+	fd  int
+	off int64
+	n   int
+}
+
+func startReaders(n int) *readers {
+	p := new(readers)
+	p.some.L = &p.mu
+	for range n {
+		p.wg.Add(1)
+		go p.run()
+	}
+	return p
+}
+
+func (p *readers) submit(job coldRead) {
+	p.mu.Lock()
+	p.queue = append(p.queue, job)
+	p.mu.Unlock()
+	p.some.Signal()
+}
+
+// run reads until stopped; what is queued then is still read, for the connections to
+// be released.
+func (p *readers) run() {
+	defer p.wg.Done()
+	var into []byte
+	for {
+		p.mu.Lock()
+		for len(p.queue) == 0 && !p.stop {
+			p.some.Wait()
+		}
+		if len(p.queue) == 0 {
+			p.mu.Unlock()
+			return
+		}
+		job := p.queue[0]
+		p.queue[0] = coldRead{}
+		p.queue = p.queue[1:]
+		p.mu.Unlock()
+		if into == nil {
+			into = make([]byte, coldPiece)
+		}
+		job.read(into)
+		job.c.loop.wake(job.c, wakeRead)
+	}
+}
+
+// read reads the piece. Errors and the end of the file are left for sendfile to find,
+// which is on the loop and can close the connection.
+func (job coldRead) read(into []byte) {
+	for n := 0; n < job.n; {
+		m, err := unix.Pread(job.fd, into[:min(len(into), job.n-n)], job.off+int64(n))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || m == 0 {
+			return
+		}
+		n += m
+	}
+}
+
+// close ends the goroutines once the queue is empty.
+func (p *readers) close() {
+	p.mu.Lock()
+	p.stop = true
+	p.mu.Unlock()
+	p.some.Broadcast()
+	p.wg.Wait()
+}
+
+// readCold has n bytes of p from sent on read, one piece at most; the connection is
+// woken when they are there.
+func (l *loop) readCold(c *Conn, p *Part, sent, n int) {
+	if c.warm.reading {
+		return
+	}
+	n = min(n, coldPiece)
+	if c.warm.part != p {
+		c.warm = warmRange{part: p, end: sent}
+	}
+	c.warm.reading, c.warm.next = true, sent+n
+	l.n.coldReads.Add(1)
+	l.s.readers.submit(coldRead{c: c, fd: p.Fd, off: p.Off + int64(sent), n: n})
+}
+
+// readDone is the loop's side of a piece that was read.
+func (l *loop) readDone(c *Conn) {
+	c.warm.reading = false
+	c.warm.end = c.warm.next
+	if c.gone.Load() {
+		l.discard(c.orphans)
+		c.orphans = nil
+	}
+}

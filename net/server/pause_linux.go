@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
+)
+
+// gnet reads whatever arrives and has no way to stop. So the read interest of a
+// connection is taken away under it, in the loop's own epoll, whose descriptor is
+// found by reflection (reading unexported integers is allowed). That is safe only
+// because nothing here calls gnet's Write, which would put the interest back, and it
+// leans on gnet's insides: the version is pinned, and each loop proves at start that
+// it works (checkPause), on its doorbell.
+
+const (
+	eventsNone = 0
+	eventsRead = unix.EPOLLIN | unix.EPOLLPRI // as gnet registers connections
+)
+
+// epollOf finds the epoll descriptor of the loop that owns g.
+func epollOf(g gnet.Conn) (int, error) {
+	v := reflect.ValueOf(g)
+	for _, name := range []string{"loop", "poller"} {
+		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+			return 0, fmt.Errorf("gnet connection: no struct that has %s", name)
+		}
+		v = v.Elem().FieldByName(name)
+	}
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return 0, errors.New("gnet connection: no poller")
+	}
+	v = v.Elem().FieldByName("fd")
+	if v.Kind() != reflect.Int {
+		return 0, errors.New("gnet poller: no descriptor")
+	}
+	return int(v.Int()), nil
+}
+
+func (l *loop) interest(fd int, events uint32) error {
+	err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_MOD, fd, &unix.EpollEvent{Fd: int32(fd), Events: events})
+	if err != nil {
+		return fmt.Errorf("epoll_ctl mod on the loop's epoll: %w", err)
+	}
+	return nil
+}
+
+// pause takes away the read interest of c. It happens between two frames, but for the
+// last pause of all, when the server shuts down.
+func (l *loop) pause(c *Conn) {
+	if c.paused {
+		return
+	}
+	if err := l.interest(c.fd, eventsNone); err != nil {
+		// It goes on being read, one buffer at a time, and comes here again.
+		l.s.log.Error("cannot hold back a connection", "remote", c.remote, "err", err)
+		return
+	}
+	c.paused = true
+	l.n.paused.Add(1)
+}
+
+// resume takes up what was held back of c's input and, unless that was enough to pause
+// it again, gives the read interest back. Within a turn.
+func (l *loop) resume(c *Conn) error {
+	c.paused = false
+	l.n.paused.Add(-1)
+	if err := l.interest(c.fd, eventsRead); err != nil {
+		return err
+	}
+	return l.takeRest(c)
+}
+
+// holdMore adds data to what is held back.
+func (in *input) holdMore(data []byte) error {
+	all := getBuffer(in.restN + len(data))
+	n := copy(all.b, in.rest.b[:in.restN])
+	n += copy(all.b[n:], data)
+	in.rest.free()
+	in.rest, in.restN = all, n
+	return nil
+}
+
+// checkPause proves that read interest can be taken away and given back on l. With the
+// interest gone a byte in the doorbell must lie there while the loop turns; with it
+// back it must arrive.
+func (l *loop) checkPause() error {
+	var err error
+	if l.epoll, err = epollOf(l.bellConn); err != nil {
+		return err
+	}
+	fd := l.bellConn.Fd()
+	before := l.rings.Load()
+	if err := l.onLoop(func() error { return l.interest(fd, eventsNone) }); err != nil {
+		return err
+	}
+	if _, err := l.bell.Write([]byte{1}); err != nil {
+		return fmt.Errorf("doorbell: %w", err)
+	}
+	for range 3 { // each comes through epoll_wait
+		if err := l.onLoop(func() error { return nil }); err != nil {
+			return err
+		}
+	}
+	if l.rings.Load() != before {
+		return errors.New("a connection without read interest was read")
+	}
+	if err := l.onLoop(func() error { return l.interest(fd, eventsRead) }); err != nil {
+		return err
+	}
+	for range 3 {
+		if err := l.onLoop(func() error { return nil }); err != nil {
+			return err
+		}
+	}
+	if l.rings.Load() != before+1 {
+		return errors.New("a connection was not read when its read interest was given back")
+	}
+	return nil
+}
+
+// onLoop runs f on the loop by gnet's queue and waits for it.
+func (l *loop) onLoop(f func() error) error {
+	done := make(chan error, 1)
+	err := l.ev.Execute(context.Background(), gnet.RunnableFunc(func(context.Context) error {
+		done <- f()
+		return nil
+	}))
+	if err != nil {
+		return fmt.Errorf("execute on the event loop: %w", err)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(10 * time.Second):
+		return errors.New("the event loop does not turn")
+	}
+}
