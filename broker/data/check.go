@@ -1,0 +1,102 @@
+package data
+
+import (
+	"fmt"
+
+	"millrace/broker/config"
+	"millrace/net/wire"
+	"millrace/segment/batch"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// zstdSince is the first version of Produce that may carry zstd (KIP-110).
+const zstdSince = 7
+
+// check decides whether the records of one partition may be appended, and gives
+// the batch to append: the records as they came, but for what the topic's
+// configuration changes (timestamps, codec).
+func (op *produceOp) check(cfg *config.Topic, in *wire.ProducePartition, res *produceResult) (batch.Batch, error) {
+	if in.Null {
+		return nil, fmt.Errorf("%w: no records", batch.ErrInvalidRecord)
+	}
+	if err := batch.Validate(in.Records, batch.Limits{MaxBytes: int(cfg.MaxMessageBytes)}); err != nil {
+		return nil, err
+	}
+	b := batch.Batch(in.Records)
+	if b.Codec() == batch.Zstd && op.r.Header.APIVersion < zstdSince {
+		return nil, kerr.UnsupportedCompressionType
+	}
+	if b.IsTransactional() || op.req.TransactionalID != nil {
+		if op.req.TransactionalID == nil {
+			return nil, kerr.TransactionalIDAuthorizationFailed
+		}
+		res.message = "transactions are not served by this version of Millrace"
+		return nil, kerr.InvalidTxnState
+	}
+	nowMs := op.s.now().UnixMilli()
+	errs, err := batch.ValidateRecords(b, deepOptions(cfg, nowMs))
+	if err != nil {
+		res.records = errs
+		return nil, err
+	}
+	if to := targetCodec(cfg, b.Codec()); to != b.Codec() {
+		b, err = batch.Recompress(nil, b, to, levelOf(cfg, to), int(cfg.MaxDecompressedBytes))
+		if err != nil {
+			return nil, err
+		}
+		if len(b) > int(cfg.MaxMessageBytes) {
+			return nil, fmt.Errorf("%w: %d bytes as %s, limit is %d", batch.ErrTooLarge, len(b), cfg.CompressionType, cfg.MaxMessageBytes)
+		}
+	}
+	if cfg.LogAppendTime {
+		b.SetLogAppendTime(nowMs)
+	}
+	return b, nil
+}
+
+func deepOptions(cfg *config.Topic, nowMs int64) batch.DeepOptions {
+	return batch.DeepOptions{
+		NowMs:                nowMs,
+		BeforeMaxMs:          cfg.TimestampBeforeMaxMs,
+		AfterMaxMs:           cfg.TimestampAfterMaxMs,
+		LogAppendTime:        cfg.LogAppendTime,
+		Compacted:            cfg.Compact,
+		MaxDecompressedBytes: int(cfg.MaxDecompressedBytes),
+	}
+}
+
+// needsWorker says whether a batch has to be decompressed or compressed before it
+// can be appended. It looks at the header only.
+func needsWorker(cfg *config.Topic, b batch.Batch, nowMs int64) bool {
+	return targetCodec(cfg, b.Codec()) != b.Codec() || batch.NeedsDecompression(b, deepOptions(cfg, nowMs))
+}
+
+// targetCodec is the codec a topic stores a batch in that came in codec c.
+func targetCodec(cfg *config.Topic, c batch.Codec) batch.Codec {
+	switch cfg.CompressionType {
+	case "uncompressed":
+		return batch.None
+	case "gzip":
+		return batch.Gzip
+	case "snappy":
+		return batch.Snappy
+	case "lz4":
+		return batch.LZ4
+	case "zstd":
+		return batch.Zstd
+	}
+	return c
+}
+
+func levelOf(cfg *config.Topic, c batch.Codec) int {
+	switch c {
+	case batch.Gzip:
+		return cfg.GzipLevel
+	case batch.LZ4:
+		return cfg.LZ4Level
+	case batch.Zstd:
+		return cfg.ZstdLevel
+	}
+	return 0
+}

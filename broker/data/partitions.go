@@ -1,0 +1,298 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"millrace/broker/config"
+	"millrace/broker/meta"
+	"millrace/replication"
+	"millrace/segment"
+)
+
+// topic is one topic as the data plane sees it. The partition slice is replaced,
+// never changed, when partitions are added.
+type topic struct {
+	name       string
+	id         meta.ID
+	config     atomic.Pointer[config.Topic]
+	partitions atomic.Pointer[[]*replication.Partition]
+}
+
+// partition returns a partition, nil if it does not exist or could not be opened.
+func (t *topic) partition(i int32) *replication.Partition {
+	ps := *t.partitions.Load()
+	if i < 0 || int(i) >= len(ps) {
+		return nil
+	}
+	return ps[i]
+}
+
+// shards bounds what adding one topic copies: a table is that many small maps, and
+// a change replaces one of them.
+const shards = 256
+
+// table finds topics by name and by id without a lock. Changes are serialised by
+// the caller.
+type table struct {
+	byName [shards]atomic.Pointer[map[string]*topic]
+	byID   [shards]atomic.Pointer[map[meta.ID]*topic]
+}
+
+// shardOf is FNV-1a over the name.
+func shardOf[T string | []byte](name T) int {
+	h := uint32(2166136261)
+	for i := 0; i < len(name); i++ {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return int(h % shards)
+}
+
+func (t *table) name(name []byte) *topic {
+	m := t.byName[shardOf(name)].Load()
+	if m == nil {
+		return nil
+	}
+	return (*m)[string(name)]
+}
+
+func (t *table) id(id meta.ID) *topic {
+	m := t.byID[id[0]].Load()
+	if m == nil {
+		return nil
+	}
+	return (*m)[id]
+}
+
+func replaced[K comparable](p *atomic.Pointer[map[K]*topic], key K, v *topic) {
+	next := map[K]*topic{}
+	if m := p.Load(); m != nil {
+		for k, x := range *m {
+			next[k] = x
+		}
+	}
+	if v == nil {
+		delete(next, key)
+	} else {
+		next[key] = v
+	}
+	p.Store(&next)
+}
+
+func (t *table) put(x *topic) {
+	replaced(&t.byName[shardOf(x.name)], x.name, x)
+	replaced(&t.byID[x.id[0]], x.id, x)
+}
+
+func (t *table) remove(x *topic) {
+	if t.name([]byte(x.name)) == x { // not the successor of the same name
+		replaced(&t.byName[shardOf(x.name)], x.name, nil)
+	}
+	replaced(&t.byID[x.id[0]], x.id, nil)
+}
+
+func (t *table) each(f func(*topic)) {
+	for i := range t.byID {
+		if m := t.byID[i].Load(); m != nil {
+			for _, x := range *m {
+				f(x)
+			}
+		}
+	}
+}
+
+// logConfig is the part of a topic's configuration that its logs act on.
+func logConfig(t *config.Topic, b *config.Broker) segment.LogConfig {
+	d := segment.Flush
+	switch t.Durability {
+	case "replicated":
+		d = segment.Replicated
+	case "async":
+		d = segment.Async
+	}
+	return segment.LogConfig{
+		SegmentBytes:         t.SegmentBytes,
+		SegmentMs:            t.SegmentMs,
+		SegmentJitterMs:      t.SegmentJitterMs,
+		SegmentIndexBytes:    t.SegmentIndexBytes,
+		IndexIntervalBytes:   t.IndexIntervalBytes,
+		RetentionMs:          t.RetentionMs,
+		RetentionBytes:       t.RetentionBytes,
+		DeleteByRetention:    t.Delete,
+		FlushMessages:        t.FlushMessages,
+		FlushMs:              t.FlushMs,
+		FileDeleteDelayMs:    t.FileDeleteDelayMs,
+		Preallocate:          t.Preallocate,
+		Durability:           d,
+		ProducerExpirationMs: b.ProducerIDExpirationMs,
+	}
+}
+
+// recoveryThreads is how many partitions open at once.
+const recoveryThreads = 8
+
+// Apply brings the open partitions in line with the next image: opens what is new,
+// hands on changed configurations, deletes what is gone. It is called for each
+// image in order, and returns when the partitions can be used. A partition that
+// cannot be opened is logged, stays closed and answers KAFKA_STORAGE_ERROR.
+func (s *Service) Apply(prev, next *meta.Image) {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	var opened []opening
+	next.EachChanged(prev, func(old, now *meta.Topic) {
+		switch {
+		case now == nil || old != nil && old.ID != now.ID:
+			if t := s.topics.id(old.ID); t != nil {
+				s.topics.remove(t)
+				s.deleteLogs(t)
+			}
+			if now == nil {
+				return
+			}
+			fallthrough
+		default:
+			opened = append(opened, s.reconcile(now, next.Config)...)
+		}
+	})
+	s.open(opened)
+}
+
+// opening is a partition to open.
+type opening struct {
+	topic *topic
+	meta  *meta.Topic
+	index int
+	into  []*replication.Partition
+	cfg   segment.LogConfig
+	epoch int32
+}
+
+// reconcile updates or creates the entry of one topic and returns the partitions to
+// open. The new slice is visible at once; its entries become non-nil as they open.
+func (s *Service) reconcile(m *meta.Topic, b *config.Broker) []opening {
+	cfg := logConfig(m.Config, b)
+	t := s.topics.id(m.ID)
+	fresh := t == nil
+	if fresh {
+		t = &topic{name: m.Name, id: m.ID}
+		t.partitions.Store(&[]*replication.Partition{})
+	}
+	t.config.Store(m.Config)
+	have := *t.partitions.Load()
+	for _, p := range have {
+		if p != nil {
+			p.Log().SetConfig(cfg)
+		}
+	}
+	var out []opening
+	if len(m.Partitions) > len(have) {
+		ps := make([]*replication.Partition, len(m.Partitions))
+		copy(ps, have)
+		for i := len(have); i < len(ps); i++ {
+			out = append(out, opening{t, m, i, ps, cfg, m.Partitions[i].LeaderEpoch})
+		}
+	}
+	if fresh && len(out) == 0 {
+		s.topics.put(t)
+	}
+	return out
+}
+
+// open opens partitions, several at a time, then publishes them.
+func (s *Service) open(list []opening) {
+	work := make(chan opening)
+	var wg sync.WaitGroup
+	for range min(recoveryThreads, len(list)) {
+		wg.Go(func() {
+			for o := range work {
+				p, err := s.openPartition(o)
+				if err != nil {
+					s.log.Error("partition cannot be opened", "topic", o.meta.Name, "partition", o.index, "error", err)
+					continue
+				}
+				o.into[o.index] = p
+			}
+		})
+	}
+	for _, o := range list {
+		work <- o
+	}
+	close(work)
+	wg.Wait()
+	for _, o := range list {
+		ps := o.into
+		o.topic.partitions.Store(&ps)
+		if s.topics.id(o.topic.id) == nil {
+			s.topics.put(o.topic)
+		}
+	}
+}
+
+func (s *Service) openPartition(o opening) (*replication.Partition, error) {
+	dir, err := s.place(o.meta.Name, int32(o.index))
+	if err != nil {
+		return nil, err
+	}
+	p, err := replication.Open(dir, o.meta.Name, o.meta.ID, int32(o.index), o.cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.count(dir, 1)
+	return p, p.BecomeLeader(o.epoch)
+}
+
+// place finds the log dir a partition lives in, or chooses the one with the fewest
+// partitions for a new one.
+func (s *Service) place(name string, index int32) (*segment.Dir, error) {
+	sub := fmt.Sprintf("%s-%d", name, index)
+	var least *segment.Dir
+	for _, d := range s.dirs {
+		if _, err := os.Stat(filepath.Join(d.Path(), sub)); err == nil {
+			return d, nil
+		}
+		if d.Err() == nil && (least == nil || s.placed(d) < s.placed(least)) {
+			least = d
+		}
+	}
+	if least == nil {
+		return nil, errors.New("every log dir is offline")
+	}
+	return least, nil
+}
+
+func (s *Service) placed(d *segment.Dir) int64 {
+	s.placement.Lock()
+	defer s.placement.Unlock()
+	return s.perDir[d]
+}
+
+func (s *Service) count(d *segment.Dir, n int64) {
+	s.placement.Lock()
+	s.perDir[d] += n
+	s.placement.Unlock()
+}
+
+// deleteLogs ends the partitions of a topic that is gone.
+func (s *Service) deleteLogs(t *topic) {
+	for _, p := range *t.partitions.Load() {
+		if p == nil {
+			continue
+		}
+		if err := p.Delete(); err != nil {
+			s.log.Error("log cannot be deleted", "topic", t.name, "partition", p.Index, "error", err)
+		}
+	}
+}
+
+// Partition returns an open partition by name, nil if there is none.
+func (s *Service) Partition(name string, index int32) *replication.Partition {
+	t := s.topics.name([]byte(name))
+	if t == nil {
+		return nil
+	}
+	return t.partition(index)
+}
