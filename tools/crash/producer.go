@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"millrace/tools/crash/history"
+)
+
+const (
+	// burstEvery and burstMax pace a producer: a burst of up to so many records, so often.
+	// The log stays small enough to read back, and kills meet batches of every size.
+	burstEvery = 10 * time.Millisecond
+	burstMax   = 40
+	// valueMax is the size in bytes of the largest value.
+	valueMax = 4096
+)
+
+// clientOptions are what every client of the rounds is made with: it comes back within
+// milliseconds of the broker.
+func clientOptions(addr string) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.SeedBrokers(addr),
+		kgo.MetadataMinAge(50 * time.Millisecond),
+		kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
+		kgo.DialTimeout(2 * time.Second),
+	}
+}
+
+// codecs are what the producers compress with, in turn.
+var codecs = []kgo.CompressionCodec{kgo.NoCompression(), kgo.Lz4Compression(), kgo.ZstdCompression(), kgo.SnappyCompression()}
+
+// producer writes stamped records to all partitions until it is told to stop.
+type producer struct {
+	id  int32
+	cl  *kgo.Client
+	h   *history.History
+	rng *rand.Rand
+	// failed gets the first error of a record; with unlimited retries there should be none.
+	failed chan error
+}
+
+func newProducer(o *options, id int32, h *history.History) (*producer, error) {
+	cl, err := kgo.NewClient(append(clientOptions(o.listen),
+		kgo.DefaultProduceTopic(topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(codecs[int(id)%len(codecs)]),
+		kgo.ProducerLinger(0),
+		kgo.MaxBufferedRecords(2000),
+		kgo.StopProducerOnDataLossDetected(),
+	)...)
+	if err != nil {
+		return nil, err
+	}
+	return &producer{id: id, cl: cl, h: h, rng: rand.New(rand.NewPCG(o.seed, uint64(id)+1)), failed: make(chan error, 1)}, nil
+}
+
+// run produces bursts until ctx ends. It is the only goroutine that hands over this
+// producer's records, so that their numbers rise in the order of handing over.
+func (p *producer) run(ctx context.Context, partitions int) {
+	tick := time.NewTicker(burstEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for range p.rng.IntN(burstMax + 1) {
+			p.send(int32(p.rng.IntN(partitions)))
+		}
+	}
+}
+
+// send hands one record over; its outcome goes to the history when it is known.
+func (p *producer) send(partition int32) {
+	stamp := p.h.Invoke(p.id, partition)
+	size := history.MinValueBytes + p.rng.IntN(1+p.rng.IntN(valueMax))
+	// Not the run's context: a record must not be given up because the rounds are over.
+	p.cl.Produce(context.Background(), &kgo.Record{Partition: partition, Value: stamp.Encode(size)}, func(r *kgo.Record, err error) {
+		if err == nil {
+			p.h.Acknowledge(stamp, r.Offset)
+			return
+		}
+		if errors.Is(err, kgo.ErrClientClosed) {
+			return
+		}
+		select {
+		case p.failed <- fmt.Errorf("producer %d, record %d for partition %d: %w", p.id, stamp.Seq, partition, err):
+		default:
+		}
+	})
+}
+
+// failure is the error with which the producer gave up, nil if it did not.
+func (p *producer) failure() error {
+	select {
+	case err := <-p.failed:
+		p.failed <- err
+		return err
+	default:
+		return nil
+	}
+}

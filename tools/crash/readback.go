@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"millrace/tools/crash/history"
+)
+
+// endOffsets asks for the log end offset of each partition.
+func endOffsets(ctx context.Context, adm *kadm.Client, topic string) (map[int32]int64, error) {
+	listed, err := adm.ListEndOffsets(ctx, topic)
+	if err = errors.Join(err, listed.Error()); err != nil {
+		return nil, fmt.Errorf("list end offsets: %w", err)
+	}
+	out := map[int32]int64{}
+	listed.Each(func(l kadm.ListedOffset) { out[l.Partition] = l.Offset })
+	return out, nil
+}
+
+// readBack reads a partition from its first offset to end, in the order in which the
+// broker gives it, and hands each record to the checker.
+func readBack(ctx context.Context, addr string, partition int32, end int64, failed *error) iter.Seq[history.Record] {
+	return func(yield func(history.Record) bool) {
+		if end == 0 {
+			return
+		}
+		at := map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}
+		cl, err := kgo.NewClient(append(clientOptions(addr), kgo.ConsumePartitions(at), kgo.FetchMaxPartitionBytes(8<<20))...)
+		if err != nil {
+			*failed = err
+			return
+		}
+		defer cl.Close()
+		for next := int64(0); next < end; {
+			fetches := cl.PollFetches(ctx)
+			if err := fetches.Err(); err != nil {
+				*failed = fmt.Errorf("read partition %d back at offset %d of %d: %w", partition, next, end, err)
+				return
+			}
+			for r := range fetches.RecordsAll() {
+				if !yield(history.Record{Offset: r.Offset, Value: r.Value}) {
+					return
+				}
+				next = r.Offset + 1
+			}
+		}
+	}
+}
