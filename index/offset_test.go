@@ -428,6 +428,8 @@ func BenchmarkAppend(b *testing.B) {
 			b.StartTimer()
 		}
 		n := x.Entries() + 1
-		mustAppend(b, x, int64(n), uint32(n))
+		if err := x.Append(int64(n), uint32(n)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
