@@ -136,7 +136,7 @@ func (c *Conn) runClosers() {
 	c.closers = nil
 	c.mu.Unlock()
 	for _, cl := range closers {
-		cl.f()
+		c.loop.runTask(taskFunc(cl.f))
 	}
 }
 
