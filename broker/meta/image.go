@@ -156,6 +156,25 @@ func (im *Image) Resources(of ResourceType) []string {
 	return names
 }
 
+// EndPoint is where a broker is reached on the listener of a name, as it registered.
+func (im *Image) EndPoint(broker int32, listener string) (host string, port int32, ok bool) {
+	r := im.registrations[broker]
+	if r == nil {
+		return "", 0, false
+	}
+	for _, e := range r.EndPoints {
+		if e.Name == listener {
+			return e.Host, int32(e.Port), true
+		}
+	}
+	return "", 0, false
+}
+
+// HasBroker tells whether a broker is known.
+func (im *Image) HasBroker(id int32) bool {
+	return slices.ContainsFunc(im.Brokers, func(n Node) bool { return n.ID == id })
+}
+
 // EachChanged calls f for each topic that differs between prev (nil: no topics) and
 // im: old nil = created, now nil = deleted, both = changed, or, with different IDs,
 // deleted and created again. Shards that both images share are not walked.

@@ -112,6 +112,10 @@ func (s *Store) Subscribe(f func(prev, next *Image)) {
 // one is on the disk is known only after a restart.
 var ErrUncertain = errors.New("metadata log failed")
 
+// ErrRejected is the error of a commit whose changes do not fit the state they were to
+// change. Nothing was written.
+var ErrRejected = errors.New("change does not fit")
+
 // Commit makes one change of the cluster's state. build gets the current image and
 // returns the changes; it runs alone, so what it saw still holds when they are
 // written. When Commit returns nil, the changes are on the disk, in the image, and
@@ -131,12 +135,12 @@ func (s *Store) Commit(build func(im *Image) ([]Change, error)) error {
 	d := newDraft(prev)
 	for _, c := range changes {
 		if err := c.apply(d); err != nil {
-			return fmt.Errorf("commit to metadata log %s: %w", s.log.Path(), err)
+			return fmt.Errorf("%w: %w", ErrRejected, err)
 		}
 	}
 	next, err := d.index(s.static)
 	if err != nil {
-		return fmt.Errorf("commit to metadata log %s: %w", s.log.Path(), err)
+		return fmt.Errorf("%w: %w", ErrRejected, err)
 	}
 	if err := s.write(changes); err != nil {
 		return err
