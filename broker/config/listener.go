@@ -73,9 +73,11 @@ func (b *Broker) listeners() (found []Listener, warnings []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	controllers := b.list("controller.listener.names")
+	isController := func(name string) bool {
+		return slices.ContainsFunc(b.list("controller.listener.names"), func(c string) bool { return strings.EqualFold(c, name) })
+	}
 	for _, e := range bound {
-		if slices.ContainsFunc(controllers, func(c string) bool { return strings.EqualFold(c, e.name) }) {
+		if isController(e.name) {
 			warnings = append(warnings, "listeners: the controller listener "+e.name+" is not opened: Millrace keeps its metadata itself")
 			continue
 		}
@@ -93,7 +95,7 @@ func (b *Broker) listeners() (found []Listener, warnings []string, err error) {
 		return nil, nil, b.invalid("listeners", "there is no listener for clients")
 	}
 	for _, a := range advertised {
-		if !slices.ContainsFunc(bound, func(e endpoint) bool { return e.name == a.name }) {
+		if !isController(a.name) && !slices.ContainsFunc(bound, func(e endpoint) bool { return e.name == a.name }) {
 			return nil, nil, b.invalid("advertised.listeners", "there is no listener "+a.name)
 		}
 	}
