@@ -6,11 +6,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kbin"
 )
 
-// decodeRecord parses one record value. The result shares nothing with value. Counts
+// DecodeRecord parses one record value of the metadata log. The result shares nothing with value. Counts
 // are checked against the bytes that are there before anything is allocated for
 // them. A record type or version that is not known is an error: to skip it would be
 // to run a cluster other than the one that was written.
-func decodeRecord(value []byte) (Change, error) {
+func DecodeRecord(value []byte) (Change, error) {
 	r := kbin.Reader{Src: value}
 	frame, key, version := r.Uvarint(), r.Uvarint(), r.Uvarint()
 	if !r.Ok() {

@@ -77,7 +77,7 @@ func (r *replayer) batch(b batch.Batch) error {
 }
 
 func (r *replayer) record(value []byte) error {
-	c, err := decodeRecord(value)
+	c, err := DecodeRecord(value)
 	if err != nil {
 		return err
 	}
