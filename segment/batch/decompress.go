@@ -144,16 +144,32 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 		zstd.WithDecodeAllCapLimit(true))
 })
 
+// zstdBlock is the most that a block can become; it takes at least 4 bytes.
+const zstdBlock = 128 << 10
+
 // unzstd decodes into what room there is and starts again with more when it was
-// too little: the content size a frame claims is not used, and starting over costs
-// at most a third more than knowing it.
+// too little. The content size of the first frame is a hint for the first try. No
+// try gets more room than the input can possibly fill, so that a size that is a
+// plain lie costs nothing.
 func unzstd(buf *[]byte, src []byte, limit int) error {
 	d, err := zstdDecoder()
 	if err != nil {
 		return err
 	}
-	room := min(max(cap(*buf), 4*len(src), 16<<10), limit)
+	most := min(limit, (len(src)/4+1)*zstdBlock)
+	room := max(cap(*buf), 4*len(src), 16<<10)
+	var h zstd.Header
+	if err := h.Decode(src); err != nil {
+		return err
+	}
+	if h.HasFCS {
+		if h.FrameContentSize > uint64(limit) {
+			return ErrBomb
+		}
+		room = max(room, int(h.FrameContentSize))
+	}
 	for {
+		room = min(room, most)
 		if cap(*buf) < room {
 			*buf = make([]byte, 0, room)
 		}
@@ -162,13 +178,15 @@ func unzstd(buf *[]byte, src []byte, limit int) error {
 			*buf = out
 			return nil
 		}
-		if !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		switch {
+		case !errors.Is(err, zstd.ErrDecoderSizeExceeded):
+			return err
+		case room == limit:
+			return ErrBomb
+		case room == most:
 			return err
 		}
-		if room == limit {
-			return ErrBomb
-		}
-		room = min(4*room, limit)
+		room *= 4
 	}
 }
 
