@@ -1,10 +1,11 @@
 package data
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -241,7 +242,7 @@ func (s *Service) openPartition(o opening) (*replication.Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.count(dir, 1)
+	s.placed(dir, p)
 	return p, p.BecomeLeader(o.epoch)
 }
 
@@ -249,31 +250,39 @@ func (s *Service) openPartition(o opening) (*replication.Partition, error) {
 // partitions for a new one.
 func (s *Service) place(name string, index int32) (*segment.Dir, error) {
 	sub := fmt.Sprintf("%s-%d", name, index)
-	var least *segment.Dir
 	for _, d := range s.dirs {
 		if _, err := os.Stat(filepath.Join(d.Path(), sub)); err == nil {
 			return d, nil
 		}
-		if d.Err() == nil && (least == nil || s.placed(d) < s.placed(least)) {
+	}
+	s.placement.Lock()
+	defer s.placement.Unlock()
+	var least *segment.Dir
+	for _, d := range s.dirs {
+		if d.Err() == nil && (least == nil || len(s.perDir[d]) < len(s.perDir[least])) {
 			least = d
 		}
 	}
 	if least == nil {
-		return nil, errors.New("every log dir is offline")
+		return nil, fmt.Errorf("place %s: %w", sub, segment.ErrDirOffline)
 	}
 	return least, nil
 }
 
-func (s *Service) placed(d *segment.Dir) int64 {
+func (s *Service) placed(d *segment.Dir, p *replication.Partition) {
 	s.placement.Lock()
 	defer s.placement.Unlock()
-	return s.perDir[d]
+	if s.perDir[d] == nil {
+		s.perDir[d] = map[*replication.Partition]struct{}{}
+	}
+	s.perDir[d][p] = struct{}{}
 }
 
-func (s *Service) count(d *segment.Dir, n int64) {
+// PartitionsIn lists the open partitions of a log dir, in no order.
+func (s *Service) PartitionsIn(d *segment.Dir) []*replication.Partition {
 	s.placement.Lock()
-	s.perDir[d] += n
-	s.placement.Unlock()
+	defer s.placement.Unlock()
+	return slices.Collect(maps.Keys(s.perDir[d]))
 }
 
 // deleteLogs ends the partitions of a topic that is gone.
@@ -282,6 +291,11 @@ func (s *Service) deleteLogs(t *topic) {
 		if p == nil {
 			continue
 		}
+		s.placement.Lock()
+		for _, ps := range s.perDir {
+			delete(ps, p)
+		}
+		s.placement.Unlock()
 		if err := p.Delete(); err != nil {
 			s.log.Error("log cannot be deleted", "topic", t.name, "partition", p.Index, "error", err)
 		}

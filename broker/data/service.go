@@ -7,6 +7,7 @@ import (
 
 	"millrace/broker/meta"
 	"millrace/broker/purgatory"
+	"millrace/replication"
 	"millrace/segment"
 )
 
@@ -20,7 +21,7 @@ type Service struct {
 	topics    table
 	applying  sync.Mutex // serialises changes of topics
 	placement sync.Mutex // guards perDir
-	perDir    map[*segment.Dir]int64
+	perDir    map[*segment.Dir]map[*replication.Partition]struct{}
 
 	sessions *sessionCache
 	parked   purgatory.Purgatory
@@ -49,7 +50,7 @@ func New(o Options) *Service {
 		images:   o.Images,
 		log:      o.Logger,
 		now:      o.Now,
-		perDir:   map[*segment.Dir]int64{},
+		perDir:   map[*segment.Dir]map[*replication.Partition]struct{}{},
 		sessions: newSessionCache(o.SessionSlots),
 	}
 	s.reads.start()

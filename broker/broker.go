@@ -1,0 +1,242 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"millrace/broker/admin"
+	"millrace/broker/config"
+	"millrace/broker/controller"
+	"millrace/broker/data"
+	"millrace/broker/group"
+	"millrace/broker/meta"
+	"millrace/broker/txn"
+	"millrace/net/server"
+	"millrace/segment"
+)
+
+// Options of a node.
+type Options struct {
+	Config     *config.Broker
+	Properties map[string]string // what Config was made from, for reports
+	Logger     *slog.Logger
+	Version    string
+}
+
+// Broker is a running node.
+type Broker struct {
+	config    *config.Broker
+	clusterID string
+	log       *slog.Logger
+	started   time.Time
+	took      time.Duration
+
+	dirs        []*segment.Dir
+	meta        *meta.Store
+	data        *data.Service
+	groups      *group.Service
+	controller  *controller.Controller
+	admin       *admin.Admin
+	producerIDs *txn.ProducerIDs
+	server      *server.Server
+
+	failed   chan error
+	stopping sync.Once
+	stopErr  error
+}
+
+// Start opens the log dirs, recovers what is in them, and serves. It returns when
+// the node answers requests. What was opened is closed again on error.
+func Start(ctx context.Context, o Options) (b *Broker, err error) {
+	b = &Broker{config: o.Config, log: o.Logger, started: time.Now(), failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close(ctx))
+			b = nil
+		}
+	}()
+	if err := b.openDirs(); err != nil {
+		return b, err
+	}
+	if err := b.openPlanes(); err != nil {
+		return b, err
+	}
+	if err := b.serve(o.Version); err != nil {
+		return b, err
+	}
+	b.took = time.Since(b.started)
+	return b, nil
+}
+
+// openDirs opens every log dir, under one cluster id.
+func (b *Broker) openDirs() error {
+	id, err := clusterID(b.config.LogDirs)
+	if err != nil {
+		return err
+	}
+	b.clusterID = id
+	for _, path := range b.config.LogDirs {
+		d, err := segment.OpenDir(segment.DirOptions{
+			Path:                   path,
+			NodeID:                 b.config.NodeID,
+			ClusterID:              id,
+			Engine:                 b.config.LogEngine,
+			IO:                     b.config.LogIO,
+			SlabBytes:              b.config.SlabBytes,
+			Now:                    time.Now,
+			Logger:                 b.log,
+			RetentionCheckInterval: time.Duration(b.config.LogRetentionCheckIntervalMs) * time.Millisecond,
+			RecoveryThreads:        int(b.config.RecoveryThreads),
+		})
+		if err != nil {
+			return err
+		}
+		b.dirs = append(b.dirs, d)
+	}
+	return nil
+}
+
+// clusterID is the id in the meta.properties of the log dirs, or a new one if none
+// of them was used before.
+func clusterID(dirs []string) (string, error) {
+	for _, dir := range dirs {
+		f, err := os.Open(filepath.Join(dir, "meta.properties"))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("read cluster id: %w", err)
+		}
+		props, err := config.ParseProperties(f)
+		f.Close()
+		if err != nil {
+			return "", fmt.Errorf("read cluster id from %s: %w", f.Name(), err)
+		}
+		if id := props["cluster.id"]; id != "" {
+			return id, nil
+		}
+	}
+	var id [16]byte
+	rand.Read(id[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(id[:]), nil
+}
+
+// openPlanes replays the metadata log, opens the partitions it names and starts
+// the coordinators.
+func (b *Broker) openPlanes() (err error) {
+	if b.meta, err = meta.Open(b.dirs[0], b.config, b.clusterID); err != nil {
+		return err
+	}
+	image := b.meta.Image()
+	b.data = data.New(data.Options{
+		Dirs:         b.dirs,
+		Images:       b.meta,
+		SessionSlots: int(image.Config.FetchSessionSlots),
+		Logger:       b.log,
+		Now:          time.Now,
+	})
+	b.data.Apply(nil, image)
+	b.meta.Subscribe(b.data.Apply)
+	if err := b.setOrphansAside(image); err != nil {
+		return err
+	}
+	b.producerIDs = txn.New(b.meta)
+	return nil
+}
+
+// setOrphansAside renames partition directories that the metadata log does not
+// know: a topic exists because the log says so, never because a directory is
+// there, and a directory is never deleted because the log does not know it.
+func (b *Broker) setOrphansAside(image *meta.Image) error {
+	for _, d := range b.dirs {
+		aside, err := d.Orphans(func(topic string, partition int32, id [16]byte) bool {
+			if topic == meta.ClusterMetadata {
+				return true
+			}
+			t := image.Topic(topic)
+			return t != nil && t.ID == meta.ID(id) && int(partition) < len(t.Partitions)
+		})
+		if err != nil {
+			return err
+		}
+		for _, name := range aside {
+			b.log.Warn("partition directory is not in the metadata log; renamed aside", "directory", name)
+		}
+	}
+	return nil
+}
+
+// serve starts the coordinators, the listeners and the HTTP port.
+func (b *Broker) serve(version string) error {
+	image := b.meta.Image()
+	cfg := image.Config
+	b.controller = controller.New(b.meta, controller.Options{Logger: b.log})
+	b.admin = admin.New(b.meta, b.controller, logDirs{b})
+	b.groups = group.New(group.Options{
+		Topics: internalTopics{b},
+		Config: groupConfig(cfg),
+		NodeID: cfg.NodeID,
+		Logger: b.log,
+		Now:    time.Now,
+	})
+	b.meta.Subscribe(b.forgetOffsets)
+	b.groups.Start()
+
+	d := newDispatcher(image.ClusterID, cfg.NodeID, b.log)
+	d.serve(b.table(d))
+	var err error
+	if b.server, err = server.Start(serverOptions(cfg, d, b.log)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// forgetOffsets removes what groups committed for topics that are gone.
+func (b *Broker) forgetOffsets(prev, next *meta.Image) {
+	next.EachChanged(prev, func(old, now *meta.Topic) {
+		if old != nil && (now == nil || now.ID != old.ID) {
+			b.groups.TopicDeleted(old.Name)
+		}
+	})
+}
+
+// Shutdown stops taking requests, answers what is under way until ctx ends, writes
+// what is left and marks the log dirs clean. A second call waits for the first.
+func (b *Broker) Shutdown(ctx context.Context) error {
+	b.stopping.Do(func() { b.stopErr = b.close(ctx) })
+	return b.stopErr
+}
+
+// close ends everything that was started, top down. Parts that were not started
+// are nil.
+func (b *Broker) close(ctx context.Context) error {
+	var errs []error
+	if b.groups != nil {
+		b.groups.Close() // joins and syncs that wait are answered, so that draining ends
+	}
+	if b.server != nil {
+		errs = append(errs, b.server.Shutdown(ctx))
+	}
+	if b.controller != nil {
+		b.controller.Close()
+	}
+	if b.data != nil {
+		b.data.Close()
+	}
+	for _, d := range b.dirs {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Done gives an error when the node cannot go on: every log dir is offline. The
+// caller then shuts down.
+func (b *Broker) Done() <-chan error { return b.failed }

@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"millrace/net/server"
+	"millrace/net/wire"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/valyala/bytebufferpool"
+)
+
+// connection is the dispatcher's state of one connection (server.Conn.State).
+type connection struct {
+	control serial
+}
+
+// dispatcher routes frames to handlers. It is the server.Handler. Nothing in it
+// changes after serve.
+type dispatcher struct {
+	apis      [maxAPIKey + 1]*api
+	clusterID string
+	nodeID    int32
+	log       *slog.Logger
+	odd       *oddities
+}
+
+// newDispatcher makes a dispatcher that serves nothing until serve.
+func newDispatcher(clusterID string, nodeID int32, log *slog.Logger) *dispatcher {
+	return &dispatcher{clusterID: clusterID, nodeID: nodeID, log: log, odd: newOddities(log, time.Now)}
+}
+
+// serve sets the table of APIs. It comes before the first frame.
+func (d *dispatcher) serve(table []*api) {
+	for _, a := range table {
+		d.apis[a.key] = a
+	}
+}
+
+// Begin starts one request, on its connection's loop. Produce and Fetch run right
+// here; the rest is decoded and run on the connection's serial queue.
+func (d *dispatcher) Begin(r *server.Request) {
+	h := r.Header
+	var a *api
+	if h.APIKey >= 0 && h.APIKey <= maxAPIKey {
+		a = d.apis[h.APIKey]
+	}
+	if a == nil || h.APIVersion < a.min || h.APIVersion > a.max {
+		d.unsupported(r)
+		return
+	}
+	c, ok := r.Conn.State.(*connection)
+	if !ok {
+		c = &connection{}
+		r.Conn.State = c
+	}
+	if a.hot != nil {
+		// Behind a control request of the same connection it waits for its turn.
+		if c.control.idle() && a.hot(r, false) {
+			return
+		}
+		c.control.push(func() { d.guard(r, func() { a.hot(r, true) }) })
+		return
+	}
+	c.control.push(func() { d.guard(r, func() { d.run(a, r) }) })
+}
+
+// guard keeps a fault in a handler from ending the process: the connection is
+// closed and the fault logged with its stack.
+func (d *dispatcher) guard(r *server.Request, f func()) {
+	defer func() {
+		if x := recover(); x != nil {
+			d.log.Error("request handler failed", "api", r.Header.APIKey, "version", r.Header.APIVersion,
+				"client", string(r.Header.ClientID), "fault", x, "stack", string(debug.Stack()))
+			r.Fail("internal error")
+		}
+	}()
+	f()
+}
+
+// run decodes one control request, calls its handler and sends the reply.
+func (d *dispatcher) run(a *api, r *server.Request) {
+	req := kmsg.RequestForKey(r.Header.APIKey)
+	req.SetVersion(r.Header.APIVersion)
+	if err := req.ReadFrom(r.Body); err != nil {
+		d.odd.malformed(r, err)
+		r.Fail(fmt.Sprintf("malformed %s request", kmsg.NameForKey(r.Header.APIKey)))
+		return
+	}
+	a.control(r, req, func(resp kmsg.Response) { reply(r, resp) })
+}
+
+// buffer is a pooled buffer that a response holds until it is sent.
+type buffer struct{ *bytebufferpool.ByteBuffer }
+
+func (b buffer) Release() { bytebufferpool.Put(b.ByteBuffer) }
+
+// reply encodes a response and hands it over. Any goroutine.
+func reply(r *server.Request, resp kmsg.Response) {
+	key := r.Header.APIKey
+	resp.SetVersion(r.Header.APIVersion)
+	b := bytebufferpool.Get()
+	b.B = wire.BeginResponse(b.B[:0], r.Header.CorrelationID, resp.IsFlexible() && key != kmsg.ApiVersions.Int16())
+	b.B = resp.AppendTo(b.B)
+	wire.FinishResponse(b.B, 0)
+	r.Reply(server.Part{Bytes: b.B, Ref: buffer{b}})
+}
+
+// unsupported answers what is not in the table. An unknown version of ApiVersions
+// is answered so that the client can go on (KIP-511); for everything else Kafka
+// closes the connection, and so do we, with a line in the log.
+func (d *dispatcher) unsupported(r *server.Request) {
+	if r.Header.APIKey == kmsg.ApiVersions.Int16() {
+		r.Header.APIVersion = 0
+		reply(r, unsupportedAPIVersions(d.apis[kmsg.ApiVersions.Int16()]))
+		return
+	}
+	d.odd.unsupported(r)
+	r.Fail("unsupported API or version")
+}

@@ -1,0 +1,46 @@
+package broker
+
+import (
+	"log/slog"
+	"time"
+
+	"millrace/broker/config"
+	"millrace/broker/group"
+	"millrace/net/server"
+)
+
+// groupConfig is the part of the configuration that the group coordinator follows.
+func groupConfig(c *config.Broker) group.Config {
+	return group.Config{
+		MinSessionTimeoutMs:      c.GroupMinSessionTimeoutMs,
+		MaxSessionTimeoutMs:      c.GroupMaxSessionTimeoutMs,
+		InitialRebalanceDelayMs:  c.GroupInitialRebalanceDelayMs,
+		MaxSize:                  c.GroupMaxSize,
+		OffsetsTopicPartitions:   c.OffsetsTopicPartitions,
+		OffsetsTopicSegmentBytes: c.OffsetsTopicSegmentBytes,
+		OffsetsRetentionMinutes:  c.OffsetsRetentionMinutes,
+		RetentionCheckMs:         c.OffsetsRetentionCheckMs,
+		MetadataMaxBytes:         c.OffsetMetadataMaxBytes,
+		CommitTimeoutMs:          c.OffsetsCommitTimeoutMs,
+	}
+}
+
+// serverOptions is the part that the listeners and connections follow.
+func serverOptions(c *config.Broker, h server.Handler, log *slog.Logger) server.Options {
+	o := server.Options{
+		Handler:          h,
+		Logger:           log,
+		Loops:            c.EventLoops,
+		MaxFrameBytes:    int(c.SocketRequestMaxBytes),
+		MaxConnections:   int(c.MaxConnections),
+		MaxConnectionsIP: int(c.MaxConnectionsPerIP),
+		MaxIdle:          time.Duration(c.ConnectionsMaxIdleMs) * time.Millisecond,
+	}
+	for _, l := range c.Listeners {
+		o.Listeners = append(o.Listeners, server.ListenerConfig{
+			Name: l.Name, Host: l.Host, Port: int(l.Port),
+			AdvertisedHost: l.AdvertisedHost, AdvertisedPort: l.AdvertisedPort,
+		})
+	}
+	return o
+}
