@@ -1,1 +1,54 @@
+// Package segment is the log of one partition on one disk: append, read, roll, recover, retain, truncate.
+//
+// # Files
+//
+// A Dir is one log dir. Each partition has a directory NAME-N with Apache Kafka's files, byte for byte: segments
+// (BASE.log) of record batches as they are on the wire, sparse indexes (BASE.index, BASE.timeindex, BASE.txnindex),
+// producer snapshots (OFFSET.snapshot), leader-epoch-checkpoint and partition.metadata. In the dir itself:
+// meta.properties, .lock, recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown, and
+// .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written.
+//
+// The active segment is preallocated in steps; zeros are the end. Sealed and cleanly closed files are cut to size.
+//
+// # The way of a batch
+//
+//	Append   under the log's mutex: producer check, offsets, copy to the tail slab, index, then submit
+//	writer   one goroutine per dir: everything pending of a log in one write, one write in flight per log
+//	complete durable offset advances, OnDurable, slabs that are written become the evictable hot tail
+//	Read     from slabs while they are there, else ranges of the file
+//
+//	segment file   [ ........ written ........ | in flight | pending )        preallocated zeros
+//	slabs                    [ parked ][ parked ][ owned ............ )
+//	                         ^ evicted oldest first       ^ size
+//
+// What is not written is always in slabs owned by the log; a reader therefore finds each byte below the end either in
+// memory or in the file.
+//
+// With direct I/O a write starts and ends at multiples of 4 KiB. The last, partial block is written from a copy padded
+// with zeros and is written again by the next write; the bytes acknowledged in it do not change, so a torn
+// rewrite cannot lose them. Memory handed to the kernel does not change while a write is under way.
+//
+// # Who runs what
+//
+//	any goroutine   Append, Read and the atomics: hold Log.mu for microseconds, never wait for the disk when
+//	                asked not to. The exception is the first append to a log since start, which opens its files
+//	writer          all writes and flushes of log files of the dir (writer.go)
+//	keeper          creates, names, extends and seals segments, checkpoints, deletes files (keeper.go)
+//	housekeeping    a ticker that asks for the above (housekeeping.go)
+//
+// Lock order: Log.mu, then writer.mu, slab pool, keeper. OnDurable is called without any lock held.
+//
+// # What always holds
+//
+//	StartOffset <= DurableOffset <= EndOffset
+//	offsets of batches rise; a batch is whole in one segment; segments are contiguous except where ErrCorrupt says so
+//	an offset is reported durable only after the write that contains its batch, and all writes before it in
+//	the log, are on the disk
+//	after a failed write or flush nothing is acknowledged any more in the dir: it is offline until restart
+//
+// # Durability
+//
+// Flush: durable means on the disk. Async: durable means appended; the same writer writes in the background and flushes
+// by flush.messages, flush.ms and at checkpoints. Replicated: with one replica there is nobody else to hold the data, so
+// it is Flush.
 package segment

@@ -1,0 +1,140 @@
+package segment
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Suffixes of partition directories on their way out.
+const (
+	deleteDirSuffix = "-delete"
+	orphanInfix     = ".orphan-"
+)
+
+// Delete takes the log out of the dir: its directory is renamed aside and removed after file.delete.delay.ms, or at
+// the next start. Append and Read answer ErrClosed from now on; ranges handed out stay valid. When it returns nil
+// the name is free, on the disk.
+func (l *Log) Delete() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.closed = true
+	for l.inFlight {
+		l.idle.Wait()
+	}
+	l.idle.Broadcast()
+	aside, err := asideName(l.path)
+	if err == nil {
+		err = os.Rename(l.path, aside)
+	}
+	if err == nil {
+		l.tail.drop()
+		for _, s := range l.segments {
+			s.dropped = true
+			s.closeOut()
+			s.closeHandle()
+			s.closeIndexes()
+		}
+		if l.prepared != nil {
+			l.prepared.discard()
+			l.prepared = nil
+		}
+	}
+	delay := time.Duration(l.cfg.FileDeleteDelayMs) * time.Millisecond
+	l.mu.Unlock()
+	l.dir.forget(topicPartition{l.topic, l.partition}, l)
+	if err != nil {
+		return fmt.Errorf("delete log: %w", err)
+	}
+	l.dir.recoveryPoints.remove(l.topic, l.partition)
+	l.dir.startOffsets.remove(l.topic, l.partition)
+	if err := syncDir(l.dir.opts.Path); err != nil {
+		return err
+	}
+	if err := l.dir.startOffsets.write(); err != nil {
+		return err
+	}
+	l.dir.house.doom(delay, aside)
+	return nil
+}
+
+// asideName is Kafka's name for a partition directory that is being deleted.
+func asideName(path string) (string, error) {
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return "", err
+	}
+	dir, name := filepath.Split(path)
+	suffix := "." + hex.EncodeToString(id[:]) + deleteDirSuffix
+	const maxName = 255
+	if len(name)+len(suffix) > maxName {
+		name = name[:maxName-len(suffix)]
+	}
+	return filepath.Join(dir, name+suffix), nil
+}
+
+// Orphans looks for partition directories that the metadata does not know, by name and topic id, and renames them
+// aside: data is never deleted because something else is missing. It returns their new paths. Directories that
+// were deleted before the last stop are removed. Call it before or after opening logs; open ones are never orphans.
+func (d *Dir) Orphans(known func(topic string, partition int32, id [16]byte) bool) ([]string, error) {
+	entries, err := os.ReadDir(d.opts.Path)
+	if err != nil {
+		return nil, fmt.Errorf("list log dir: %w", err)
+	}
+	var aside []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		path := filepath.Join(d.opts.Path, e.Name())
+		if strings.HasSuffix(e.Name(), deleteDirSuffix) && strings.Contains(e.Name(), ".") {
+			d.house.doom(0, path)
+			continue
+		}
+		topic, partition, ok := parsePartitionDir(e.Name())
+		if !ok || d.isOpen(topic, partition) {
+			continue
+		}
+		id, err := readTopicID(path)
+		if err == nil && known(topic, partition, id) {
+			continue
+		}
+		to := fmt.Sprintf("%s%s%d", path, orphanInfix, d.opts.Now().UnixNano())
+		if err := os.Rename(path, to); err != nil {
+			return aside, fmt.Errorf("set orphan aside: %w", err)
+		}
+		d.log.Warn("partition directory unknown to the metadata, set aside", "dir", to)
+		aside = append(aside, to)
+	}
+	if len(aside) == 0 {
+		return nil, nil
+	}
+	return aside, syncDir(d.opts.Path)
+}
+
+func (d *Dir) isOpen(topic string, partition int32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.logs[topicPartition{topic, partition}] != nil
+}
+
+// parsePartitionDir splits TOPIC-PARTITION.
+func parsePartitionDir(name string) (topic string, partition int32, ok bool) {
+	i := strings.LastIndexByte(name, '-')
+	if i <= 0 || strings.Contains(name, orphanInfix) {
+		return "", 0, false
+	}
+	p, err := strconv.ParseInt(name[i+1:], 10, 32)
+	if err != nil || p < 0 || strconv.FormatInt(p, 10) != name[i+1:] {
+		return "", 0, false
+	}
+	return name[:i], int32(p), true
+}

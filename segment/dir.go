@@ -1,0 +1,399 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"millrace/segment/slab"
+	"millrace/segment/uring"
+)
+
+// blockSize is the alignment of direct writes: positions, lengths and memory, bytes.
+const blockSize = slab.Align
+
+func alignUp(n, to int64) int64 { return (n + to - 1) / to * to }
+
+const (
+	defaultSlabBytes      = 256 << 20
+	defaultRetentionCheck = 5 * time.Minute
+	defaultOpenFiles      = 4096
+)
+
+// Dir is one log dir: the logs in it, their writer, memory and background work.
+type Dir struct {
+	opts       DirOptions
+	log        *slog.Logger
+	disk       Disk
+	lock       *os.File // holds the flock
+	directFlag int      // O_DIRECT or 0
+	align      int64    // of writes: blockSize, or 1 with buffered I/O
+	engineName string
+	ioName     string
+	clean      bool   // the last process shut down cleanly
+	id         string // directory.id of meta.properties
+
+	pool   *slab.Pool
+	writer *writer
+	keeper *keeper
+	files  *handleCache
+	house  *housekeeping
+	stats  dirStats
+
+	recoveryPoints *offsetCheckpoint
+	startOffsets   *offsetCheckpoint
+
+	failure    atomic.Pointer[error]
+	starved    atomic.Bool // wantMemory was called and not answered yet
+	recovering chan struct{}
+
+	mu     sync.Mutex
+	logs   map[topicPartition]*Log
+	closed bool
+}
+
+// OpenDir takes a log dir into use, making it if need be: lock file, meta.properties, probe of engine and I/O
+// mode. It refuses a directory that another process holds or that belongs to another node or cluster. Logs are opened by
+// OpenLog.
+func OpenDir(o DirOptions) (*Dir, error) {
+	o = o.withDefaults()
+	d := &Dir{opts: o, log: o.Logger, disk: o.Disk, logs: map[topicPartition]*Log{}}
+	if err := d.open(); err != nil {
+		if d.lock != nil {
+			d.lock.Close()
+		}
+		return nil, fmt.Errorf("log dir %s: %w", o.Path, err)
+	}
+	return d, nil
+}
+
+func (o DirOptions) withDefaults() DirOptions {
+	if o.SlabBytes == 0 {
+		o.SlabBytes = defaultSlabBytes
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.RetentionCheckInterval == 0 {
+		o.RetentionCheckInterval = defaultRetentionCheck
+	}
+	if o.RecoveryThreads <= 0 {
+		o.RecoveryThreads = runtime.NumCPU()
+	}
+	if o.Disk == nil {
+		o.Disk = realDisk{}
+	}
+	return o
+}
+
+func (d *Dir) open() (err error) {
+	if err := os.MkdirAll(d.opts.Path, 0o755); err != nil {
+		return err
+	}
+	if d.lock, err = lockDir(d.opts.Path); err != nil {
+		return err
+	}
+	if err := d.checkMeta(); err != nil {
+		return err
+	}
+	if err := d.chooseIO(); err != nil {
+		return err
+	}
+	engine, why, err := uring.New(d.opts.Engine, writeDepth)
+	if err != nil {
+		return err
+	}
+	d.engineName = fmt.Sprintf("%s (%s)", engine.Name(), why)
+	if err := d.loadState(); err != nil {
+		return err
+	}
+	d.pool = slab.New(d.opts.SlabBytes)
+	d.files = &handleCache{max: defaultOpenFiles}
+	d.recovering = make(chan struct{}, d.opts.RecoveryThreads)
+	d.keeper = newKeeper(d.saveRecoveryPoints)
+	if d.writer, err = newWriter(d, d.disk.Engine(engine)); err != nil {
+		return err
+	}
+	started := make(chan error, 1)
+	go d.writer.run(started)
+	if err := <-started; err != nil {
+		return fmt.Errorf("I/O engine %s: %w", engine.Name(), err)
+	}
+	go d.keeper.run()
+	d.house = startHousekeeping(d)
+	return nil
+}
+
+// chooseIO decides between direct and buffered I/O by trying.
+func (d *Dir) chooseIO() error {
+	d.align, d.ioName = 1, "buffered"
+	switch d.opts.IO {
+	case "buffered":
+		return nil
+	case "direct", "auto", "":
+	default:
+		return fmt.Errorf("unknown I/O mode %q (auto, direct, buffered)", d.opts.IO)
+	}
+	err := probeDirect(d.opts.Path)
+	if err == nil {
+		d.directFlag, d.align, d.ioName = unix.O_DIRECT, blockSize, "direct"
+		return nil
+	}
+	if d.opts.IO == "direct" {
+		return fmt.Errorf("direct I/O: %w", err)
+	}
+	d.ioName = fmt.Sprintf("buffered (direct I/O: %v)", err)
+	return nil
+}
+
+// probeDirect writes one block with O_DIRECT and RWF_DSYNC.
+func probeDirect(dir string) error {
+	path := filepath.Join(dir, ".probe.tmp")
+	fd, err := openFd(path, unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC|unix.O_DIRECT)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	defer unix.Close(fd)
+	mem, err := unix.Mmap(-1, 0, blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	defer unix.Munmap(mem)
+	_, err = unix.Pwritev2(fd, [][]byte{mem}, 0, unix.RWF_DSYNC)
+	return err
+}
+
+// loadState reads the checkpoints and the clean-shutdown marker, removes the marker, and clears away what was
+// deleted before the last stop.
+func (d *Dir) loadState() (err error) {
+	if d.recoveryPoints, err = loadOffsetCheckpoint(filepath.Join(d.opts.Path, recoveryPointFile)); err != nil {
+		if !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		d.log.Warn("recovery points unreadable; logs are read from their start", "err", err)
+	}
+	if d.startOffsets, err = loadOffsetCheckpoint(filepath.Join(d.opts.Path, startOffsetFile)); err != nil {
+		if !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		d.log.Error("log start offsets unreadable; deleted records may be visible again", "err", err)
+	}
+	marker := filepath.Join(d.opts.Path, cleanShutdownFile)
+	if _, err := os.Stat(marker); err == nil {
+		d.clean = true
+		if err := os.Remove(marker); err != nil {
+			return err
+		}
+		if err := syncDir(d.opts.Path); err != nil {
+			return err
+		}
+	}
+	d.makeReserve()
+	return nil
+}
+
+// OpenLog creates or recovers the partition's directory. It reads what recovery must and may be called from many
+// goroutines at once. OnDurable is not called for what is found. ErrClosed after Close.
+func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error) {
+	l := newLog(d, topic, partition, o)
+	tp := topicPartition{topic, partition}
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if d.logs[tp] != nil {
+		d.mu.Unlock()
+		return nil, fmt.Errorf("open log %s: already open", l.path)
+	}
+	d.logs[tp] = l
+	l.mu.Lock() // housekeeping waits until it is recovered
+	d.mu.Unlock()
+	d.recovering <- struct{}{}
+	err := l.open()
+	<-d.recovering
+	l.closed = err != nil
+	l.mu.Unlock()
+	if err != nil {
+		d.forget(tp, l)
+		return nil, fmt.Errorf("open log %s: %w", l.path, err)
+	}
+	return l, nil
+}
+
+func (d *Dir) forget(tp topicPartition, l *Log) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.logs[tp] == l {
+		delete(d.logs, tp)
+	}
+}
+
+// all returns the open logs.
+func (d *Dir) all() []*Log {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	logs := make([]*Log, 0, len(d.logs))
+	for _, l := range d.logs {
+		logs = append(logs, l)
+	}
+	return logs
+}
+
+// Close drains and flushes all logs, cuts files to size, writes producer snapshots and checkpoints and, if all went
+// well, the clean-shutdown marker. Appends answer ErrClosed from its beginning on.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	d.mu.Unlock()
+	d.house.close()
+	var errs []error
+	logs := d.all()
+	for _, l := range logs {
+		l.beginClose()
+	}
+	for _, l := range logs {
+		if err := l.drain(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	d.keeper.drain()
+	for _, l := range logs {
+		if err := l.close(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if d.Err() == nil {
+		d.writer.close()
+	}
+	d.keeper.close()
+	if err := d.startOffsets.write(); err != nil {
+		errs = append(errs, err)
+	}
+	err := errors.Join(errs...)
+	if err == nil && d.Err() == nil {
+		err = writeFileDurable(filepath.Join(d.opts.Path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))
+	}
+	if d.Err() == nil {
+		d.pool.Close()
+	}
+	d.lock.Close()
+	if err != nil {
+		return fmt.Errorf("close log dir %s: %w", d.opts.Path, err)
+	}
+	return nil
+}
+
+// saveRecoveryPoints writes the recovery points that the keeper has collected.
+func (d *Dir) saveRecoveryPoints() {
+	if err := d.recoveryPoints.write(); err != nil {
+		d.log.Warn("recovery points not written; the next start reads more", "err", err)
+	}
+}
+
+// Err is why the dir is offline, nil if it is not.
+func (d *Dir) Err() error {
+	if p := d.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// offline is what an append is answered while the dir is offline.
+func (d *Dir) offline() error {
+	if p := d.failure.Load(); p != nil {
+		return fmt.Errorf("%w: %w", ErrDirOffline, *p)
+	}
+	return nil
+}
+
+// fail takes the dir offline for good: nothing is acknowledged any more. Every log's owner is told. No lock is held.
+func (d *Dir) fail(err error) {
+	if !d.failure.CompareAndSwap(nil, &err) {
+		return
+	}
+	d.log.Error("log dir offline", "dir", d.opts.Path, "err", err)
+	for _, l := range d.all() {
+		l.mu.Lock()
+		l.idle.Broadcast()
+		l.mu.Unlock()
+		l.fail(err)
+	}
+}
+
+// failSoon is fail for callers that hold a lock.
+func (d *Dir) failSoon(err error) { go d.fail(err) }
+
+// Engine names the engine that writes and why it was chosen.
+func (d *Dir) Engine() string { return d.engineName }
+
+// IO is "direct" or "buffered", with the reason if it is not what was asked for first.
+func (d *Dir) IO() string { return d.ioName }
+
+// Path is the directory.
+func (d *Dir) Path() string { return d.opts.Path }
+
+// WasClean says that the last process that used the dir shut down cleanly.
+func (d *Dir) WasClean() bool { return d.clean }
+
+// Usage is the size of the file system and what of it an unprivileged process may still use, bytes; 0, 0 if it cannot be
+// asked.
+func (d *Dir) Usage() (totalBytes, usableBytes int64) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(d.opts.Path, &st); err != nil {
+		return 0, 0
+	}
+	return int64(st.Blocks) * st.Bsize, int64(st.Bavail) * st.Bsize
+}
+
+func (d *Dir) nowMs() int64 { return d.opts.Now().UnixMilli() }
+
+// wantMemory has slabs of idle logs given back, on the keeper. Called under a log's lock.
+func (d *Dir) wantMemory() {
+	if d.starved.Swap(true) {
+		return
+	}
+	d.keeper.soon(func() {
+		d.starved.Store(false)
+		for _, l := range d.all() {
+			l.mu.Lock()
+			l.tail.rest(0)
+			l.mu.Unlock()
+		}
+	})
+}
+
+// realDisk is the machine's own.
+type realDisk struct{}
+
+func (realDisk) Engine(e Engine) Engine { return e }
+
+func (realDisk) Fallocate(fd int, off, size int64) error {
+	for {
+		err := unix.Fallocate(fd, 0, off, size)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EOPNOTSUPP):
+			// Without allocation a full disk is met by a write, which takes the dir offline.
+			return unix.Ftruncate(fd, off+size)
+		}
+		return err
+	}
+}

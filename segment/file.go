@@ -1,0 +1,141 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// file is an open segment file with counted holders. The segment holds one reference; each Range handed out
+// holds one. Retention unlinks at once; the last holder closes.
+type file struct {
+	fd   int
+	refs atomic.Int32
+	used atomic.Bool // since the handle cache last came by
+}
+
+// openFile opens path for reading with one reference, the caller's.
+func openFile(path string) (*file, error) {
+	fd, err := openFd(path, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	return newFile(fd), nil
+}
+
+// newFile takes over fd, with one reference, the caller's.
+func newFile(fd int) *file {
+	f := &file{fd: fd}
+	f.refs.Store(1)
+	return f
+}
+
+func (f *file) tryRetain() bool {
+	for {
+		n := f.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if f.refs.CompareAndSwap(n, n+1) {
+			if !f.used.Load() {
+				f.used.Store(true)
+			}
+			return true
+		}
+	}
+}
+
+// Release gives a reference back; the last one closes the file.
+func (f *file) Release() {
+	switch n := f.refs.Add(-1); {
+	case n == 0:
+		unix.Close(f.fd)
+	case n < 0:
+		panic("segment: file released more often than retained")
+	}
+}
+
+// openFd opens a file; the descriptor is never 0, which a Range takes for "none".
+func openFd(path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return -1, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		if fd != 0 {
+			return fd, nil
+		}
+		other, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
+		unix.Close(0)
+		if err != nil {
+			return -1, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		return other, nil
+	}
+}
+
+// readFull reads exactly len(b) bytes at off, waiting for the disk.
+func readFull(fd int, b []byte, off int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pread(fd, b, off)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %d bytes at %d: %w", len(b), off, err)
+		}
+		if n == 0 {
+			return fmt.Errorf("read %d bytes at %d: file ends: %w", len(b), off, ErrCorrupt)
+		}
+		b, off = b[n:], off+int64(n)
+	}
+	return nil
+}
+
+// syncDir makes what was created, renamed and removed in a directory durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("sync directory %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeFileDurable replaces the file at path. When it returns nil the content and the directory entry are on
+// the disk; after an error path has either its old or its new content, whole.
+func writeFileDurable(path string, content []byte) error {
+	tmp := path + ".tmp"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

@@ -1,0 +1,171 @@
+package segment
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"millrace/segment/producer"
+	"millrace/segment/slab"
+)
+
+// Log is one partition's log. All methods may be called from any goroutine.
+type Log struct {
+	dir       *Dir
+	topic     string
+	partition int32
+	opts      LogOptions
+
+	// Readable without the lock. start <= durable <= end.
+	start   atomic.Int64 // first offset that may be read
+	durable atomic.Int64 // one past the last offset known to be on the disk
+	end     atomic.Int64 // one past the last appended offset
+	// notified is the highest offset OnDurable was called with.
+	notified atomic.Int64
+	failed   atomic.Bool // OnFailed was called
+
+	mu        sync.Mutex
+	idle      sync.Cond // signalled when inFlight or cutting ends; uses mu
+	path      string    // partition directory
+	cfg       LogConfig
+	jitterMs  int64 // taken from segment.ms, chosen anew for each segment
+	segments  []*segment
+	tail      tail
+	producers *producer.State
+	epochs    epochCache
+
+	// Submission to the writer.
+	queued   bool // in the writer's list
+	inFlight bool // a write or flush is under way
+	marks    markRing
+	points   pointRing
+	// flushTarget is the offset up to which an Async log was asked to flush.
+	flushTarget int64
+	unflushed   int64 // records appended since the last flush request, for flush.messages
+	unflushedAt int64 // when the oldest of them was appended, ms
+
+	// The next segment's file, made ahead by the keeper.
+	prepared  *preparedFile
+	preparing bool
+
+	// Recovery point.
+	recoveryPoint   int64
+	pending         *checkpoint // waits until its offset is durable
+	sinceCheckpoint int64       // bytes appended since the last checkpoint was taken
+	checkpointing   bool
+	snapshotAt      string     // file of the newest snapshot made by a checkpoint
+	epochMu         sync.Mutex // serialises writing leader-epoch-checkpoint; before mu
+
+	cutting bool // Truncate is changing files
+	closing bool // Dir.Close has begun
+	closed  bool // deleted or closed
+}
+
+// Topic and Partition name the log.
+func (l *Log) Topic() string    { return l.topic }
+func (l *Log) Partition() int32 { return l.partition }
+
+// StartOffset is the first offset that may be read.
+func (l *Log) StartOffset() int64 { return l.start.Load() }
+
+// EndOffset is one past the last appended offset.
+func (l *Log) EndOffset() int64 { return l.end.Load() }
+
+// DurableOffset is one past the last offset known to be on the disk, whatever the durability of the topic.
+func (l *Log) DurableOffset() int64 { return l.durable.Load() }
+
+// Size is the bytes in all segments.
+func (l *Log) Size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sizeLocked()
+}
+
+func (l *Log) sizeLocked() (n int64) {
+	for _, s := range l.segments {
+		n += s.size
+	}
+	return n
+}
+
+// SetConfig changes the configuration from the next append on.
+func (l *Log) SetConfig(c LogConfig) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cfg.Durability == Async && c.Durability != Async {
+		l.flushTarget = l.end.Load()
+		l.submit()
+	}
+	l.cfg = c
+	l.producers.SetExpiration(c.ProducerExpirationMs)
+}
+
+// Producers describes the active producer ids, the one that has been silent longest first.
+func (l *Log) Producers() []ProducerInfo {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	infos := l.producers.Producers()
+	out := make([]ProducerInfo, len(infos))
+	for i, p := range infos {
+		out[i] = ProducerInfo(p)
+	}
+	return out
+}
+
+// FirstUnstableOffset is the first offset of the earliest open transaction; false if none is open.
+func (l *Log) FirstUnstableOffset() (int64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.producers.FirstUnstableOffset()
+}
+
+func newLog(d *Dir, topic string, partition int32, o LogOptions) *Log {
+	l := &Log{dir: d, topic: topic, partition: partition, opts: o, cfg: o.Config}
+	l.path = filepath.Join(d.opts.Path, fmt.Sprintf("%s-%d", topic, partition))
+	l.idle.L = &l.mu
+	l.tail = tail{pool: d.pool, align: d.align, class: slab.Small}
+	l.producers = producer.New(o.Config.ProducerExpirationMs)
+	l.notified.Store(-1)
+	l.drawJitter()
+	return l
+}
+
+func (l *Log) drawJitter() {
+	l.jitterMs = 0
+	if l.cfg.SegmentJitterMs > 0 {
+		l.jitterMs = rand.Int64N(min(l.cfg.SegmentJitterMs, max(l.cfg.SegmentMs, 1)) + 1)
+	}
+}
+
+// active is the segment appended to, nil if the log has none yet.
+func (l *Log) active() *segment {
+	if n := len(l.segments); n > 0 && !l.segments[n-1].rolled {
+		return l.segments[n-1]
+	}
+	return nil
+}
+
+// notifyDurable calls OnDurable unless a higher offset was reported already. No lock is held.
+func (l *Log) notifyDurable(offset int64) {
+	for {
+		seen := l.notified.Load()
+		if offset <= seen {
+			return
+		}
+		if l.notified.CompareAndSwap(seen, offset) {
+			break
+		}
+	}
+	if l.opts.OnDurable != nil {
+		l.opts.OnDurable(offset)
+	}
+}
+
+// fail tells the owner, once, that the log cannot be written any more.
+func (l *Log) fail(err error) {
+	if !l.failed.Swap(true) && l.opts.OnFailed != nil {
+		l.opts.OnFailed(err)
+	}
+}

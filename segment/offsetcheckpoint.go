@@ -1,0 +1,148 @@
+package segment
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// offsetCheckpoint is one of Kafka's checkpoint files of a log dir, an offset for each partition:
+//
+//	0                       version
+//	2                       entries
+//	topic-a 0 4711
+//	topic-b 3 0
+type offsetCheckpoint struct {
+	path string
+
+	mu      sync.Mutex
+	entries map[topicPartition]int64
+	dirty   bool
+
+	writeMu sync.Mutex // serialises writing, so that the newest content comes last
+}
+
+// maxCheckpointEntries bounds what is believed of the second line.
+const maxCheckpointEntries = 10_000_000
+
+// loadOffsetCheckpoint reads the file. A missing file is empty; a damaged one is an error that wraps ErrCorrupt, and
+// the checkpoint is empty.
+func loadOffsetCheckpoint(path string) (*offsetCheckpoint, error) {
+	c := &offsetCheckpoint{path: path, entries: map[topicPartition]int64{}}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	entries, err := parseOffsetCheckpoint(bufio.NewScanner(f))
+	if err != nil {
+		return c, fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
+	}
+	c.entries = entries
+	return c, nil
+}
+
+func parseOffsetCheckpoint(in *bufio.Scanner) (map[topicPartition]int64, error) {
+	header := [2]int{}
+	for i := range header {
+		if !in.Scan() {
+			return nil, fmt.Errorf("line %d missing", i+1)
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(in.Text()))
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		header[i] = n
+	}
+	if header[0] != 0 || header[1] < 0 || header[1] > maxCheckpointEntries {
+		return nil, fmt.Errorf("version %d, %d entries", header[0], header[1])
+	}
+	entries := map[topicPartition]int64{}
+	for in.Scan() {
+		f := strings.Fields(in.Text())
+		if len(f) != 3 {
+			return nil, fmt.Errorf("entry %q", in.Text())
+		}
+		p, err := strconv.ParseInt(f[1], 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("entry %q: %w", in.Text(), err)
+		}
+		o, err := strconv.ParseInt(f[2], 10, 64)
+		if err != nil || o < 0 {
+			return nil, fmt.Errorf("entry %q: offset", in.Text())
+		}
+		entries[topicPartition{f[0], int32(p)}] = o
+	}
+	if err := in.Err(); err != nil {
+		return nil, err
+	}
+	if len(entries) != header[1] {
+		return nil, fmt.Errorf("%d entries, %d announced", len(entries), header[1])
+	}
+	return entries, nil
+}
+
+func (c *offsetCheckpoint) get(topic string, partition int32) (int64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.entries[topicPartition{topic, partition}]
+	return o, ok
+}
+
+// set changes an entry in memory; write makes it durable.
+func (c *offsetCheckpoint) set(topic string, partition int32, offset int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[topicPartition{topic, partition}] = offset
+	c.dirty = true
+}
+
+func (c *offsetCheckpoint) remove(topic string, partition int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[topicPartition{topic, partition}]; ok {
+		delete(c.entries, topicPartition{topic, partition})
+		c.dirty = true
+	}
+}
+
+// write makes all changes before it durable.
+func (c *offsetCheckpoint) write() error {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	c.mu.Lock()
+	if !c.dirty {
+		c.mu.Unlock()
+		return nil
+	}
+	lines := make([]string, 0, len(c.entries))
+	for tp, o := range c.entries {
+		lines = append(lines, fmt.Sprintf("%s %d %d\n", tp.topic, tp.partition, o))
+	}
+	c.dirty = false
+	c.mu.Unlock()
+	sort.Strings(lines)
+	content := fmt.Sprintf("0\n%d\n%s", len(lines), strings.Join(lines, ""))
+	err := writeFileDurable(c.path, []byte(content))
+	if err != nil {
+		c.mu.Lock()
+		c.dirty = true
+		c.mu.Unlock()
+		return fmt.Errorf("write checkpoint: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// open makes or recovers the log's directory. l.mu is held; nobody else knows the log yet.
+func (l *Log) open() error {
+	err := os.Mkdir(l.path, 0o755)
+	if err == nil {
+		err = syncDir(l.dir.opts.Path)
+	} else if errors.Is(err, os.ErrExist) {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.checkPartitionMeta(); err != nil {
+		return err
+	}
+	if start, ok := l.dir.startOffsets.get(l.topic, l.partition); ok {
+		l.start.Store(start)
+	}
+	return l.recover()
+}
+
+// beginClose has everything appended so far written and flushed.
+func (l *Log) beginClose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.closing = true
+		l.flushTarget = l.end.Load()
+		l.submit()
+	}
+}
+
+// drain waits until everything is on the disk, or cannot be any more.
+func (l *Log) drain() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.closed && l.durable.Load() < l.end.Load() {
+		if err := l.dir.offline(); err != nil {
+			return err
+		}
+		l.idle.Wait()
+	}
+	return nil
+}
+
+// close cuts the files to size and leaves a snapshot and a recovery point at the end. Nothing is queued or under way
+// unless the dir is offline.
+func (l *Log) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	var errs []error
+	if l.dir.offline() == nil {
+		errs = append(errs, l.closeCleanly())
+		l.tail.drop()
+	}
+	for _, s := range l.segments {
+		s.closeOut()
+		s.closeHandle()
+		s.closeIndexes()
+	}
+	if l.prepared != nil {
+		l.prepared.discard()
+	}
+	return errors.Join(errs...)
+}
+
+func (l *Log) closeCleanly() error {
+	for _, s := range l.segments {
+		if s.out == nil {
+			continue
+		}
+		if err := unix.Ftruncate(s.out.fd, s.size); err != nil {
+			return fmt.Errorf("truncate %s to %d: %w", s.path+logSuffix, s.size, err)
+		}
+		if err := unix.Fsync(s.out.fd); err != nil {
+			return fmt.Errorf("fsync %s: %w", s.path+logSuffix, err)
+		}
+		if x := s.indexes.Load(); x != nil && s.maxTimestamp >= 0 {
+			// A full index merely lacks its last entry.
+			_ = x.times.Append(s.maxTimestamp, s.maxTimestampAt)
+		}
+	}
+	end := l.end.Load()
+	path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
+	if _, err := os.Stat(path); err != nil || l.producers.Len() > 0 {
+		if err := writeFileDurable(path, l.producers.AppendSnapshot(nil)); err != nil {
+			return fmt.Errorf("producer snapshot: %w", err)
+		}
+	}
+	l.recoveryPoint = end
+	l.dir.recoveryPoints.set(l.topic, l.partition, end)
+	return nil
+}
+
+// closeIndexes seals and unmaps the indexes.
+func (s *segment) closeIndexes() {
+	if x := s.indexes.Swap(nil); x != nil {
+		// What is not sealed is cut at the next start.
+		_ = x.offsets.Close()
+		_ = x.times.Close()
+	}
+}

@@ -1,0 +1,105 @@
+package segment
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Durability says when an appended batch counts as written.
+type Durability int8
+
+const (
+	Flush      Durability = iota // on disk (default)
+	Replicated                   // in memory of every in-sync replica; with one replica the same as Flush
+	Async                        // in the leader's memory
+)
+
+// DirOptions configures one log dir.
+type DirOptions struct {
+	Path                   string
+	NodeID                 int32
+	ClusterID              string
+	Engine                 string // "auto" | "ring" | "pwritev2"
+	IO                     string // "auto" | "direct" | "buffered"
+	SlabBytes              int64  // budget for slabs, bytes; 0: 256 MiB
+	Now                    func() time.Time
+	Logger                 *slog.Logger
+	RetentionCheckInterval time.Duration // 0: 5 minutes; negative: never
+	RecoveryThreads        int           // logs recovered at once; 0: number of CPUs
+	Disk                   Disk          // nil: the real one
+}
+
+// LogConfig is the part of a topic's configuration the log acts on. Units are in the names.
+type LogConfig struct {
+	SegmentBytes         int32
+	SegmentMs            int64
+	SegmentJitterMs      int64
+	SegmentIndexBytes    int32
+	IndexIntervalBytes   int32
+	RetentionMs          int64 // -1: no limit
+	RetentionBytes       int64 // -1: no limit
+	DeleteByRetention    bool  // cleanup.policy has delete
+	FlushMessages        int64
+	FlushMs              int64
+	FileDeleteDelayMs    int64
+	Preallocate          bool // allocate segments whole instead of in steps
+	Durability           Durability
+	ProducerExpirationMs int64
+}
+
+// LogOptions opens one log.
+type LogOptions struct {
+	TopicID [16]byte
+	Config  LogConfig
+	// OnDurable is called on the writer goroutine after a write (or, with Async, on the appending
+	// goroutine after the append): every record below offset counts as written. Offsets never go
+	// back as long as, with Async, the caller appends to a log from one goroutine at a time. It must
+	// not block and must not call into the log's append path.
+	OnDurable func(offset int64)
+	// OnFailed is called once, from any goroutine, when the log can no longer be written.
+	OnFailed func(error)
+}
+
+// AppendInfo is what an append did.
+type AppendInfo struct {
+	BaseOffset     int64
+	LastOffset     int64
+	LogStartOffset int64
+	AppendTimeMs   int64 // max timestamp of the batch when log append time, else -1; for a duplicate: of the first append
+	Duplicate      bool  // an idempotent retry; nothing was appended
+}
+
+// Range is a piece of what Read found: memory of a slab or part of a file.
+// The holder calls Ref.Release exactly once.
+type Range struct {
+	Mem []byte // nil: file range
+	Fd  int    // never 0 for a file range
+	Off int64
+	Len int
+	Ref interface{ Release() }
+}
+
+// TimestampOffset is the answer to a look-up by time.
+type TimestampOffset struct {
+	Timestamp   int64 // -1: none
+	Offset      int64 // -1: none
+	LeaderEpoch int32
+}
+
+// ProducerInfo describes one active producer id (DescribeProducers).
+type ProducerInfo struct {
+	ProducerID            int64
+	ProducerEpoch         int32
+	LastSequence          int32
+	LastTimestamp         int64
+	CoordinatorEpoch      int32
+	CurrentTxnStartOffset int64
+}
+
+// Disk is what the log asks of the machine where tests want to be asked: the real one by default.
+type Disk interface {
+	// Engine wraps the engine that was chosen.
+	Engine(e Engine) Engine
+	// Fallocate allocates bytes [off, off+size) of the file, extending it; ENOSPC when there is no room.
+	Fallocate(fd int, off, size int64) error
+}

@@ -1,0 +1,225 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+
+	"millrace/segment/batch"
+)
+
+// Read appends to dst the ranges of batches from the one that holds offset on, at most maxBytes (a range may end
+// inside a batch), never past the batch that ends before upTo. If minOne, the first batch comes whole whatever its
+// size. offset == upTo: no ranges, no error. With block false it never waits for the disk: ErrWouldBlock; then
+// a caller that may wait asks again. Each range holds a reference until its holder releases it.
+//
+// upTo is a batch boundary; data above DurableOffset is served if it says so.
+func (l *Log) Read(dst []Range, offset int64, maxBytes int, upTo int64, minOne, block bool) ([]Range, error) {
+	end := l.end.Load()
+	if offset < l.start.Load() || offset > end {
+		return dst, ErrOffsetOutOfRange
+	}
+	upTo = min(upTo, end)
+	if offset >= upTo {
+		return dst, nil
+	}
+	at, err := l.locate(offset, block)
+	if err != nil {
+		return dst, l.unlessTrimmed(offset, err)
+	}
+	if at.base >= upTo {
+		return dst, nil
+	}
+	limit, err := l.boundary(upTo, block)
+	if err != nil {
+		return dst, l.unlessTrimmed(offset, err)
+	}
+	budget := int64(maxBytes)
+	if minOne {
+		budget = max(budget, at.size)
+	}
+	found := len(dst)
+	dst, err = l.collect(dst, at, limit, budget, block)
+	if err != nil && len(dst) > found && errors.Is(err, ErrWouldBlock) {
+		return dst, nil // what is in memory first
+	}
+	if err != nil {
+		for _, r := range dst[found:] {
+			r.Ref.Release()
+		}
+		return dst[:found], l.unlessTrimmed(offset, err)
+	}
+	return dst, nil
+}
+
+// unlessTrimmed turns what a read met because retention took the segment away into what it means.
+func (l *Log) unlessTrimmed(offset int64, err error) error {
+	if offset < l.start.Load() {
+		return ErrOffsetOutOfRange
+	}
+	return err
+}
+
+// boundary is where the batches below upTo end.
+func (l *Log) boundary(upTo int64, block bool) (mark, error) {
+	l.mu.Lock()
+	if upTo >= l.end.Load() {
+		seg := l.segments[len(l.segments)-1]
+		m := mark{seg, seg.size, upTo}
+		l.mu.Unlock()
+		return m, nil
+	}
+	m, ok := l.points.find(upTo)
+	l.mu.Unlock()
+	if ok && !m.seg.dropped {
+		return m, nil
+	}
+	p, err := l.locate(upTo, block)
+	return mark{p.seg, p.pos, upTo}, err
+}
+
+// collect appends ranges from at to limit, at most budget bytes.
+func (l *Log) collect(dst []Range, at place, limit mark, budget int64, block bool) ([]Range, error) {
+	seg, pos := at.seg, at.pos
+	for budget > 0 {
+		l.mu.Lock()
+		end, last := seg.size, seg == limit.seg
+		if last {
+			end = min(end, limit.pos)
+		}
+		if bad, ok := seg.badAt(pos); ok {
+			end, last = min(end, bad.from), true
+		}
+		if pos >= end {
+			seg = l.after(seg)
+			l.mu.Unlock()
+			if last || seg == nil || seg.baseOffset >= limit.offset {
+				return dst, nil
+			}
+			pos = 0
+			continue
+		}
+		n := min(budget, end-pos)
+		i, until, ok := l.tail.find(seg, pos)
+		if ok {
+			ts := &l.tail.slabs[i]
+			n = min(n, ts.end()-pos)
+			from := pos - ts.pos
+			dst = append(dst, Range{Mem: ts.mem[from : from+n : from+n], Len: int(n), Ref: ts.slab})
+			l.dir.stats.slabReadBytes.Add(n)
+		}
+		l.mu.Unlock()
+		if !ok {
+			n = min(n, until-pos)
+			f, err := l.fileRange(seg, pos, n, block)
+			if err != nil {
+				return dst, err
+			}
+			dst = append(dst, Range{Fd: f.fd, Off: pos, Len: int(n), Ref: f})
+			l.dir.stats.fileReadBytes.Add(n)
+		}
+		pos += n
+		budget -= n
+	}
+	return dst, nil
+}
+
+// after is the segment behind seg, nil if there is none. Under l.mu.
+func (l *Log) after(seg *segment) *segment {
+	i := l.segmentIndex(seg.baseOffset)
+	if i+1 < len(l.segments) && l.segments[i] == seg {
+		return l.segments[i+1]
+	}
+	return nil
+}
+
+// fileRange opens the file for a range of it and, if block is false, makes sure that its first and last page
+// are in memory.
+func (l *Log) fileRange(seg *segment, pos, n int64, block bool) (*file, error) {
+	f, err := seg.open(l.dir.files, block)
+	if err != nil {
+		return nil, l.gone(seg, err)
+	}
+	if block {
+		return f, nil
+	}
+	var b [1]byte
+	if _, err = f.pread(b[:], pos, false); err == nil {
+		_, err = f.pread(b[:], pos+n-1, false)
+	}
+	if err != nil {
+		f.Release()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readChunk is how much ReadBatches asks for at a time, bytes.
+const readChunk = 1 << 20
+
+// ReadBatches calls f with each whole batch from the one that holds offset up to upTo, in order. The batch is valid
+// during the call only. It stops at the first error. Blocking.
+func (l *Log) ReadBatches(offset, upTo int64, f func(batch.Batch) error) error {
+	var ranges []Range
+	var buf []byte
+	for offset < upTo {
+		var err error
+		ranges, err = l.Read(ranges[:0], offset, readChunk, upTo, true, true)
+		if err != nil {
+			return err
+		}
+		if len(ranges) == 0 {
+			return nil
+		}
+		if buf, err = copyRanges(buf[:0], ranges); err != nil {
+			return err
+		}
+		next, err := eachBatch(buf, f)
+		if err != nil {
+			return err
+		}
+		if next <= offset {
+			return fmt.Errorf("%w: no batch for offset %d", ErrCorrupt, offset)
+		}
+		offset = next
+	}
+	return nil
+}
+
+// eachBatch calls f with the whole batches in b and returns the offset after the last, -1 if there was none.
+func eachBatch(b []byte, f func(batch.Batch) error) (next int64, err error) {
+	next = -1
+	for len(b) >= headerSize {
+		one := batch.Batch(b)
+		size := one.Size()
+		if size < headerSize {
+			return next, fmt.Errorf("%w: batch of %d bytes", ErrCorrupt, size)
+		}
+		if size > len(b) {
+			break
+		}
+		one = one[:size:size]
+		if err := f(one); err != nil {
+			return next, err
+		}
+		next = one.NextOffset()
+		b = b[size:]
+	}
+	return next, nil
+}
+
+// copyRanges appends the bytes of all ranges to buf and releases them.
+func copyRanges(buf []byte, ranges []Range) (_ []byte, err error) {
+	for _, r := range ranges {
+		switch {
+		case err != nil:
+		case r.Mem != nil:
+			buf = append(buf, r.Mem...)
+		default:
+			n := len(buf)
+			buf = append(buf, make([]byte, r.Len)...)
+			err = readFull(r.Fd, buf[n:], r.Off)
+		}
+		r.Ref.Release()
+	}
+	return buf, err
+}

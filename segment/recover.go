@@ -1,0 +1,319 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"millrace/segment/batch"
+)
+
+// recover brings the log up from its directory. Segments wholly below the recovery point are taken as they are;
+// the rest is read, and a batch accepted only by length, CRC, offsets that rise and epochs that do not fall. It is
+// idempotent: a crash in it leaves what it can start from again.
+func (l *Log) recover() error {
+	bases, err := l.cleanDirectory()
+	if err != nil {
+		return err
+	}
+	if l.epochs, err = readEpochs(filepath.Join(l.path, epochFileName)); err != nil {
+		l.dir.log.Warn("leader epochs unreadable, taken from the batches", "err", err)
+	}
+	rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition)
+	l.recoveryPoint = rp
+	for _, base := range bases {
+		l.segments = append(l.segments, newSegment(l.path, base))
+	}
+	for i := 0; i < len(l.segments); i++ {
+		if err := l.recoverAt(i, rp); err != nil {
+			return err
+		}
+	}
+	end := l.start.Load()
+	if n := len(l.segments); n > 0 {
+		end = l.segments[n-1].nextOffset
+		l.start.Store(max(l.start.Load(), l.segments[0].baseOffset))
+	} else if rp > end {
+		end = rp
+	}
+	end = max(end, l.start.Load())
+	l.end.Store(end)
+	l.durable.Store(end)
+	l.epochs.cutEnd(end)
+	if err := l.recoverProducers(end); err != nil {
+		return err
+	}
+	if end > rp {
+		path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
+		if l.writeSnapshot(path, l.producers.AppendSnapshot(nil)) {
+			l.snapshotAt = path
+			l.advanceRecoveryPoint(end)
+		}
+	} else if end < rp {
+		l.recoveryPoint = end
+		l.dir.recoveryPoints.set(l.topic, l.partition, end)
+	}
+	return nil
+}
+
+// cleanDirectory removes what a crash left half made and lists the segments.
+func (l *Log) cleanDirectory() (bases []int64, err error) {
+	entries, err := os.ReadDir(l.path)
+	if err != nil {
+		return nil, err
+	}
+	logs := map[int64]bool{}
+	for _, e := range entries {
+		name := e.Name()
+		stem, suffix := splitName(name)
+		base, perr := strconv.ParseInt(stem, 10, 64)
+		switch {
+		case strings.HasSuffix(name, deletedSuffix), strings.HasSuffix(name, ".tmp"), strings.HasSuffix(name, ".cleaned"):
+			os.Remove(filepath.Join(l.path, name))
+		case suffix == logSuffix && perr == nil && base >= 0:
+			logs[base] = true
+			bases = append(bases, base)
+		}
+	}
+	for _, e := range entries {
+		stem, suffix := splitName(e.Name())
+		base, perr := strconv.ParseInt(stem, 10, 64)
+		// An index whose segment is gone.
+		if (suffix == offsetSuffix || suffix == timeSuffix || suffix == txnSuffix) && perr == nil && !logs[base] {
+			os.Remove(filepath.Join(l.path, e.Name()))
+		}
+	}
+	sort.Slice(bases, func(i, j int) bool { return bases[i] < bases[j] })
+	return bases, nil
+}
+
+func splitName(name string) (stem, suffix string) {
+	if i := strings.IndexByte(name, '.'); i >= 0 {
+		return name[:i], name[i:]
+	}
+	return name, ""
+}
+
+// recoverAt recovers segment i. It may remove empty segments behind it.
+func (l *Log) recoverAt(i int, rp int64) error {
+	seg := l.segments[i]
+	fi, err := os.Stat(seg.path + logSuffix)
+	if err != nil {
+		return err
+	}
+	last := i == len(l.segments)-1
+	if !last && l.segments[i+1].baseOffset <= rp {
+		seg.size = fi.Size()
+		seg.nextOffset = l.segments[i+1].baseOffset
+		l.asSealed(seg)
+		return nil
+	}
+	// What follows decides what damage at the end of this segment means: a later segment is written only
+	// after all of this one.
+	next := int64(-1)
+	for j := i + 1; j < len(l.segments); j++ {
+		if ok, err := l.hasBatch(l.segments[j]); err != nil {
+			return err
+		} else if ok {
+			next = l.segments[i+1].baseOffset
+			break
+		}
+	}
+	r := &segmentRecovery{log: l, seg: seg, rp: rp, next: next}
+	if err := r.run(fi.Size()); err != nil {
+		return fmt.Errorf("recover %s: %w", seg.path+logSuffix, err)
+	}
+	l.dir.stats.recoveredBytes.Add(r.read)
+	if next < 0 {
+		if err := l.dropEmpty(i); err != nil {
+			return err
+		}
+	} else if seg.nextOffset > next {
+		return fmt.Errorf("recover %s: %w: offsets up to %d overlap the next segment", seg.path+logSuffix, ErrCorrupt, seg.nextOffset)
+	}
+	l.asSealed(seg)
+	if i == len(l.segments)-1 && !seg.endsBad() {
+		seg.rolled, seg.sealed = false, false // appended to again
+	}
+	return nil
+}
+
+func (l *Log) asSealed(seg *segment) {
+	seg.rolled, seg.sealed, seg.named = true, true, true
+	seg.written, seg.flushed, seg.allocated = seg.size, seg.size, seg.size
+	seg.writtenOffset = seg.nextOffset
+}
+
+// dropEmpty removes the segments behind i, none of which has a batch, but for one that begins where i ends.
+func (l *Log) dropEmpty(i int) error {
+	keep := i + 1
+	for j := i + 1; j < len(l.segments); j++ {
+		s := l.segments[j]
+		if j == i+1 && s.baseOffset == l.segments[i].nextOffset {
+			keep = j + 1
+			continue
+		}
+		l.dir.log.Info("empty segment removed", "file", s.path+logSuffix)
+		if err := removeSegmentFiles(s.path); err != nil {
+			return err
+		}
+	}
+	l.segments = l.segments[:keep]
+	return syncDir(l.path)
+}
+
+// removeSegmentFiles unlinks a segment's files.
+func removeSegmentFiles(path string) error {
+	for _, suffix := range []string{logSuffix, offsetSuffix, timeSuffix, txnSuffix} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasBatch says that a segment begins with a valid batch.
+func (l *Log) hasBatch(seg *segment) (bool, error) {
+	s, f, err := l.scanFile(seg)
+	if err != nil {
+		return false, err
+	}
+	defer f.Release()
+	defer s.close()
+	b, err := s.batchAt(0, seg.baseOffset, math.MinInt32, true)
+	return b != nil, err
+}
+
+// scanFile opens a segment for reading from front to back.
+func (l *Log) scanFile(seg *segment) (*scanner, *file, error) {
+	fd, err := openFd(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := newFile(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		f.Release()
+		return nil, nil, fmt.Errorf("stat %s: %w", seg.path+logSuffix, err)
+	}
+	s, err := newScanner(fd, st.Size)
+	if err != nil {
+		f.Release()
+		return nil, nil, err
+	}
+	return s, f, nil
+}
+
+// recoverProducers loads the newest usable snapshot and replays the batches after it.
+func (l *Log) recoverProducers(end int64) error {
+	from := l.start.Load()
+	if len(l.segments) > 0 {
+		from = l.segments[0].baseOffset
+	}
+	for _, at := range l.snapshots() {
+		path := filepath.Join(l.path, baseName(at)+snapshotSuffix)
+		if at > end {
+			os.Remove(path) // of batches that were cut
+			continue
+		}
+		if err := l.producers.ReadSnapshot(path); err != nil {
+			l.dir.log.Warn("producer snapshot unusable", "file", path, "err", err)
+			os.Remove(path)
+			continue
+		}
+		l.snapshotAt = path
+		from = max(from, at)
+		break
+	}
+	now := l.dir.nowMs()
+	return l.eachHeader(from, func(b batch.Batch) error {
+		if b.HasProducer() {
+			l.producers.Update(b, b.BaseOffset(), now)
+		}
+		return nil
+	})
+}
+
+// snapshots lists the offsets of producer snapshots, newest first.
+func (l *Log) snapshots() (offsets []int64) {
+	names, _ := filepath.Glob(filepath.Join(l.path, "*"+snapshotSuffix))
+	for _, n := range names {
+		at, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(n), snapshotSuffix), 10, 64)
+		if err == nil && at >= 0 {
+			offsets = append(offsets, at)
+		}
+	}
+	sort.Slice(offsets, func(i, j int) bool { return offsets[i] > offsets[j] })
+	return offsets
+}
+
+// eachHeader calls f with the batches from offset on, at start. Control batches come whole; of others only the header
+// is certain to be there.
+func (l *Log) eachHeader(from int64, f func(batch.Batch) error) error {
+	for i, seg := range l.segments {
+		if seg.nextOffset <= from || seg.size == 0 {
+			continue
+		}
+		if err := l.eachHeaderOf(l.segments[i], from, f); err != nil {
+			return fmt.Errorf("replay %s: %w", seg.path+logSuffix, err)
+		}
+	}
+	return nil
+}
+
+func (l *Log) eachHeaderOf(seg *segment, from int64, f func(batch.Batch) error) error {
+	s, file, err := l.scanFile(seg)
+	if err != nil {
+		return err
+	}
+	defer file.Release()
+	defer s.close()
+	pos, least := int64(0), seg.baseOffset
+	if from > seg.baseOffset {
+		if x, err := l.indexesOf(seg, true); err == nil && x != nil {
+			if entry, at := x.offsets.Lookup(from); at > 0 {
+				if b, err := s.batchAt(int64(at), seg.baseOffset, math.MinInt32, false); err == nil && b != nil && b.LastOffset() == entry {
+					pos, least = int64(at), b.BaseOffset()
+				}
+			}
+		}
+	}
+	for pos < seg.size {
+		if bad, ok := seg.badAt(pos); ok && pos >= bad.from {
+			pos, least = bad.to, bad.toOffset
+			continue
+		}
+		b, err := s.batchAt(pos, least, math.MinInt32, false)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			// Damage in a segment that is trusted: reading it will say so. Nothing after it can be replayed.
+			l.dir.log.Error("damaged batch; producer state may be incomplete", "file", seg.path+logSuffix, "position", pos)
+			return nil
+		}
+		size, next := int64(b.Size()), b.NextOffset()
+		if next > from {
+			if b.IsControl() {
+				if b, err = s.batchAt(pos, least, math.MinInt32, true); err != nil {
+					return err
+				}
+			}
+			if b != nil {
+				if err := f(b); err != nil {
+					return err
+				}
+			}
+		}
+		pos, least = pos+size, next
+	}
+	return nil
+}

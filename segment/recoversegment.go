@@ -1,0 +1,272 @@
+package segment
+
+import (
+	"fmt"
+	"math"
+
+	"golang.org/x/sys/unix"
+
+	"millrace/segment/batch"
+)
+
+// segmentRecovery finds the end of one segment and rebuilds what is missing of its indexes.
+type segmentRecovery struct {
+	log  *Log
+	seg  *segment
+	rp   int64 // everything below this offset was on the disk: missing or damaged means corrupt
+	next int64 // base offset of the next segment if that, or one behind it, has batches; else -1
+	read int64 // bytes looked at
+
+	scan    *scanner
+	file    *file
+	x       *indexes
+	epoch   int32
+	started bool
+}
+
+func (r *segmentRecovery) run(fileSize int64) (err error) {
+	if r.scan, r.file, err = r.log.scanFile(r.seg); err != nil {
+		return err
+	}
+	defer r.file.Release()
+	defer r.scan.close()
+	pos, least, err := r.openIndexes(fileSize)
+	if err != nil {
+		return err
+	}
+	begin := pos
+	pos, least, err = r.walk(pos, least, fileSize)
+	if err != nil {
+		return err
+	}
+	r.read = pos - begin
+	seg := r.seg
+	seg.size, seg.nextOffset = pos, least
+	seg.timesKnown = true
+	seg.createdMs = r.log.dir.nowMs()
+	if err := r.cut(fileSize); err != nil {
+		return err
+	}
+	if seg.maxTimestamp >= 0 && r.next >= 0 {
+		if err := r.x.times.Append(seg.maxTimestamp, seg.maxTimestampAt); err != nil {
+			r.log.dir.log.Warn("last entry of time index not written", "file", seg.path, "err", err)
+		}
+	}
+	if err := r.x.offsets.Seal(); err != nil {
+		return err
+	}
+	if err := r.x.times.Seal(); err != nil {
+		return err
+	}
+	seg.indexes.Store(r.x)
+	return nil
+}
+
+// cut makes the file end where the log ends, on the disk, before anything is appended again.
+func (r *segmentRecovery) cut(fileSize int64) error {
+	end := r.seg.size
+	if r.seg.endsBad() {
+		end = fileSize // damage at the end is kept
+	}
+	if end < fileSize {
+		if err := unix.Ftruncate(r.file.fd, end); err != nil {
+			return fmt.Errorf("truncate to %d: %w", end, err)
+		}
+	}
+	if err := unix.Fsync(r.file.fd); err != nil {
+		return fmt.Errorf("fsync: %w", err)
+	}
+	return nil
+}
+
+// openIndexes opens the indexes as far as they can be trusted and says from which position and offset on the log has to
+// be read.
+func (r *segmentRecovery) openIndexes(fileSize int64) (pos, least int64, err error) {
+	seg := r.seg
+	bytes := maxIndexBytes(&r.log.cfg)
+	if entries := fileSize/max(int64(r.log.cfg.IndexIntervalBytes), 1) + 2; entries*8 < int64(bytes) {
+		bytes = int(entries * 8)
+	}
+	first, err := r.scan.batchAt(0, seg.baseOffset, math.MinInt32, false)
+	if err != nil {
+		return 0, 0, err
+	}
+	if first != nil {
+		seg.firstTimestamp, seg.baseEpoch = first.MaxTimestamp(), first.LeaderEpoch()
+	}
+	if x, err := reopenIndexes(seg.path, seg.baseOffset, bytes); err == nil {
+		if pos, least, ok := r.trusted(x); ok {
+			r.x = x
+			return pos, least, nil
+		}
+		x.offsets.Release()
+		x.times.Release()
+	}
+	if r.x, err = createIndexes(seg.path, seg.baseOffset, bytes); err != nil {
+		return 0, 0, err
+	}
+	return 0, seg.baseOffset, nil
+}
+
+// trusted finds the last entry below the recovery point, checks it against the log and drops those after it.
+func (r *segmentRecovery) trusted(x *indexes) (pos, least int64, ok bool) {
+	seg := r.seg
+	entry, at := x.offsets.Lookup(r.rp - 1)
+	if at == 0 || r.rp <= seg.baseOffset || x.times.Entries() == 0 && seg.firstTimestamp >= 0 {
+		return 0, 0, false
+	}
+	b, err := r.scan.batchAt(int64(at), seg.baseOffset, math.MinInt32, false)
+	if err != nil || b == nil || b.LastOffset() != entry {
+		return 0, 0, false
+	}
+	r.epoch = b.LeaderEpoch()
+	least = b.BaseOffset()
+	x.offsets.Truncate(entry + 1)
+	x.times.Truncate(entry + 1)
+	if ts, offset, found := x.times.Last(); found {
+		seg.maxTimestamp, seg.maxTimestampAt = ts, offset
+	}
+	return int64(at), least, true
+}
+
+// walk accepts batches from pos on and returns where the log ends.
+func (r *segmentRecovery) walk(pos, least, fileSize int64) (end, next int64, err error) {
+	if r.x.offsets.Entries() == 0 {
+		r.epoch = math.MinInt32
+	}
+	for pos < fileSize {
+		b, err := r.scan.batchAt(pos, least, r.epoch, false)
+		if err != nil {
+			return 0, 0, err
+		}
+		if b != nil && b.LastOffset() >= r.rp {
+			if b, err = r.scan.batchAt(pos, least, r.epoch, true); err != nil {
+				return 0, 0, err
+			}
+		}
+		if b != nil {
+			pos, least = r.accept(b, pos)
+			continue
+		}
+		to, offset, found, err := r.damage(pos, least, fileSize)
+		if err != nil {
+			return 0, 0, err
+		}
+		if !found {
+			return pos, least, nil
+		}
+		r.log.dir.log.Error("log is damaged; the range is kept and answers an error", "file", r.seg.path+logSuffix,
+			"from", pos, "to", to, "fromOffset", least, "toOffset", offset)
+		r.seg.bad = append(r.seg.bad, badRange{pos, to, least, offset})
+		r.log.dir.stats.corruptRanges.Add(1)
+		pos, least = to, offset
+	}
+	if least < r.lost() {
+		// The file is whole as far as it goes and too short.
+		r.log.dir.log.Error("log is shorter than it was", "file", r.seg.path+logSuffix, "position", pos, "offset", least, "was", r.lost())
+		r.seg.bad = append(r.seg.bad, badRange{pos, pos + 1, least, r.lost()})
+		r.log.dir.stats.corruptRanges.Add(1)
+		return pos + 1, r.lost(), nil
+	}
+	return pos, least, nil
+}
+
+// lost is the offset that this segment must reach.
+func (r *segmentRecovery) lost() int64 {
+	if r.next >= 0 {
+		return r.next
+	}
+	return r.rp
+}
+
+// damage decides about a position where no valid batch begins. found: it was acknowledged and is damaged up
+// to position to, where offset goes on. Else the log ends here.
+//
+// A write is at most maxWrite long unless it is one batch, only one is under way, and its blocks may reach the disk in
+// any order. So a valid batch within that distance may belong to the same write, never acknowledged; one further
+// away was written after this was done.
+func (r *segmentRecovery) damage(pos, least, fileSize int64) (to, offset int64, found bool, err error) {
+	at, later, zeros, err := r.scan.next(pos+1, least, r.epoch)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if later {
+		b, err := r.scan.batchAt(at, least, r.epoch, false)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		if least < r.lost() || at-pos > maxWrite+blockSize {
+			return at, b.BaseOffset(), true, nil
+		}
+		r.log.dir.log.Warn("torn write cut", "file", r.seg.path+logSuffix, "position", pos, "offset", least)
+		return 0, 0, false, nil
+	}
+	if least < r.lost() {
+		return fileSize, r.lost(), true, nil
+	}
+	if !zeros {
+		r.log.dir.log.Warn("torn write cut", "file", r.seg.path+logSuffix, "position", pos, "offset", least)
+	}
+	return 0, 0, false, nil
+}
+
+// accept takes in a batch and returns where the next one begins.
+func (r *segmentRecovery) accept(b batch.Batch, pos int64) (next, least int64) {
+	seg := r.seg
+	r.epoch = b.LeaderEpoch()
+	last := b.LastOffset()
+	if ts := b.MaxTimestamp(); ts > seg.maxTimestamp {
+		seg.maxTimestamp, seg.maxTimestampAt = ts, last
+	}
+	seg.indexes.Store(r.x)
+	seg.addIndexEntry(last, pos, b.Size(), r.log.cfg.IndexIntervalBytes)
+	if e := b.LeaderEpoch(); e > r.log.epochs.latest() {
+		r.log.epochs.assign(e, b.BaseOffset())
+	}
+	return pos + int64(b.Size()), last + 1
+}
+
+// rebuildIndexes makes the indexes of a sealed segment new from its log. Blocking; seg.openMu is held.
+func (l *Log) rebuildIndexes(seg *segment) (*indexes, error) {
+	scan, f, err := l.scanFile(seg)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Release()
+	defer scan.close()
+	l.mu.Lock()
+	cfg := l.cfg
+	l.mu.Unlock()
+	x, err := createIndexes(seg.path, seg.baseOffset, int(seg.size/max(int64(cfg.IndexIntervalBytes), 1)+2)*8)
+	if err != nil {
+		return nil, err
+	}
+	copyOf := newSegment("", seg.baseOffset)
+	copyOf.indexes.Store(x)
+	pos, least := int64(0), seg.baseOffset
+	for pos < seg.size {
+		if bad, ok := seg.badAt(pos); ok && pos >= bad.from {
+			pos, least = bad.to, bad.toOffset
+			continue
+		}
+		b, err := scan.batchAt(pos, least, math.MinInt32, false)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			break
+		}
+		if ts := b.MaxTimestamp(); ts > copyOf.maxTimestamp {
+			copyOf.maxTimestamp, copyOf.maxTimestampAt = ts, b.LastOffset()
+		}
+		copyOf.addIndexEntry(b.LastOffset(), pos, b.Size(), cfg.IndexIntervalBytes)
+		pos, least = pos+int64(b.Size()), b.NextOffset()
+	}
+	if copyOf.maxTimestamp >= 0 {
+		_ = x.times.Append(copyOf.maxTimestamp, copyOf.maxTimestampAt)
+	}
+	if err := x.offsets.Seal(); err != nil {
+		return nil, err
+	}
+	return x, x.times.Seal()
+}

@@ -1,0 +1,469 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"millrace/index"
+)
+
+// Steps in which a segment file is allocated, so that thousands of small partitions do not eat the disk and a
+// busy one seldom asks.
+const (
+	firstStep = 1 << 20
+	lastStep  = 64 << 20
+)
+
+// firstIndexBytes is the first size of an offset index; it grows eightfold when half full.
+const firstIndexBytes = 16 << 10
+
+// preparedFile is a segment file made ahead of need, under a temporary name.
+type preparedFile struct {
+	path      string
+	out       *file // for writing
+	read      *file
+	allocated int64
+}
+
+func (p *preparedFile) discard() {
+	p.out.Release()
+	p.read.Release()
+	os.Remove(p.path)
+}
+
+// allocateTo is the size a segment file of the given size should be extended to next so that it holds need bytes.
+func allocateTo(allocated, need int64, c *LogConfig) int64 {
+	limit := alignUp(int64(c.SegmentBytes), blockSize)
+	next := allocated
+	for next < need || next == allocated {
+		switch {
+		case c.Preallocate:
+			next = limit
+		case next < firstStep:
+			next = firstStep
+		case next < lastStep:
+			next *= 4
+		default:
+			next += lastStep
+		}
+		if next >= limit {
+			next = limit
+			break
+		}
+	}
+	return max(next, alignUp(need, blockSize))
+}
+
+// extend makes sure that need bytes of the segment are allocated. Usually the keeper has done it already.
+func (l *Log) extend(seg *segment, need int64) error {
+	if need = alignUp(need, blockSize); need <= seg.allocated {
+		return nil
+	}
+	to := allocateTo(seg.allocated, need, &l.cfg)
+	err := l.dir.disk.Fallocate(seg.out.fd, seg.allocated, to-seg.allocated)
+	if errors.Is(err, unix.ENOSPC) && to > need {
+		to = need
+		err = l.dir.disk.Fallocate(seg.out.fd, seg.allocated, to-seg.allocated)
+	}
+	if err != nil {
+		return l.allocationFailed(seg.path+logSuffix, seg.allocated, err)
+	}
+	seg.allocated = to
+	return nil
+}
+
+// allocationFailed turns a full disk into ErrNoSpace.
+func (l *Log) allocationFailed(path string, at int64, err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		l.dir.stats.noSpace.Add(1)
+		return fmt.Errorf("%w: allocate %s at %d", ErrNoSpace, path, at)
+	}
+	return fmt.Errorf("allocate %s at %d: %w", path, at, err)
+}
+
+// extendAhead asks the keeper for the next step, or for the next segment's file, before they are needed.
+func (l *Log) extendAhead(seg *segment) {
+	ahead := min(seg.allocated/2, lastStep/2)
+	if seg.size < seg.allocated-ahead {
+		return
+	}
+	if seg.allocated < int64(l.cfg.SegmentBytes) {
+		if !seg.extending {
+			seg.extending = true
+			l.dir.keeper.soon(func() { l.extendStep(seg) })
+		}
+	} else if l.prepared == nil && !l.preparing {
+		l.preparing = true
+		l.dir.keeper.soon(l.prepare)
+	}
+}
+
+// extendStep is extendAhead's work, on the keeper. A full disk is left for Append to find.
+func (l *Log) extendStep(seg *segment) {
+	l.mu.Lock()
+	from := seg.allocated
+	to := allocateTo(from, seg.size, &l.cfg)
+	out := seg.retainOut()
+	if seg.rolled || l.closed || l.cutting || to <= from || out == nil {
+		seg.extending = false
+		l.mu.Unlock()
+		if out != nil {
+			out.Release()
+		}
+		return
+	}
+	l.mu.Unlock()
+	err := l.dir.disk.Fallocate(out.fd, from, to-from)
+	out.Release()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seg.extending = false
+	if err == nil && !l.cutting && seg.out == out {
+		seg.allocated = max(seg.allocated, to)
+	}
+}
+
+// prepare makes the file of the segment after the active one, on the keeper.
+func (l *Log) prepare() {
+	l.mu.Lock()
+	cfg, path, skip := l.cfg, l.path, l.closed
+	l.mu.Unlock()
+	var p *preparedFile
+	if !skip {
+		var err error
+		if p, err = l.createFile(filepath.Join(path, preparedLogName), &cfg); err != nil && !errors.Is(err, ErrNoSpace) {
+			l.dir.log.Warn("next segment not prepared", "topic", l.topic, "partition", l.partition, "err", err)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.preparing = false
+	if l.closed && p != nil {
+		p.discard()
+		return
+	}
+	l.prepared = p
+}
+
+// createFile makes a segment file with its first step allocated.
+func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
+	flags := unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+	fd, err := openFd(path, flags|l.dir.directFlag)
+	if err != nil {
+		if errors.Is(err, unix.ENOSPC) {
+			return nil, l.allocationFailed(path, 0, err)
+		}
+		return nil, err
+	}
+	to := allocateTo(0, 1, c)
+	if err := l.dir.disk.Fallocate(fd, 0, to); err != nil {
+		unix.Close(fd)
+		os.Remove(path)
+		return nil, l.allocationFailed(path, 0, err)
+	}
+	read, err := openFile(path)
+	if err != nil {
+		unix.Close(fd)
+		os.Remove(path)
+		return nil, err
+	}
+	return &preparedFile{path: path, out: newFile(fd), read: read, allocated: to}, nil
+}
+
+// newActive starts a segment at the end offset. Its file gets its name, its indexes and a durable directory
+// entry by the keeper; the writer waits for that, the appender does not.
+func (l *Log) newActive(now int64) (*segment, error) {
+	seg := newSegment(l.path, l.end.Load())
+	p := l.prepared
+	l.prepared = nil
+	if p == nil {
+		var err error
+		if p, err = l.createFile(seg.path+logSuffix, &l.cfg); err != nil {
+			return nil, err
+		}
+	}
+	seg.out, seg.allocated = p.out, p.allocated
+	seg.handle.Store(p.read)
+	seg.timesKnown = true
+	seg.createdMs = now
+	l.dir.files.add(seg)
+	l.segments = append(l.segments, seg)
+	l.drawJitter()
+	l.dir.keeper.soon(func() { l.nameSegment(seg, p.path) })
+	l.dir.stats.segmentsCreated.Add(1)
+	return seg, nil
+}
+
+// nameSegment finishes a new segment's files on the keeper and lets the writer begin.
+func (l *Log) nameSegment(seg *segment, from string) {
+	l.mu.Lock()
+	path, closed, maxIndex := seg.path, l.closed || seg.dropped, maxIndexBytes(&l.cfg)
+	l.mu.Unlock()
+	if closed {
+		return
+	}
+	var err error
+	if to := path + logSuffix; from != to {
+		err = os.Rename(from, to)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		l.mu.Lock()
+		closed = l.closed
+		l.mu.Unlock()
+		if !closed {
+			l.dir.fail(fmt.Errorf("create segment %s: %w", path, err))
+		}
+		return
+	}
+	l.mu.Lock()
+	seg.named = true
+	l.submit()
+	l.mu.Unlock()
+	l.makeIndexes(seg, min(firstIndexBytes, maxIndex))
+}
+
+// makeIndexes creates the indexes of a new segment and enters what waited for them. Without indexes the segment
+// works, slower; they are tried again when it is sealed.
+func (l *Log) makeIndexes(seg *segment, bytes int) {
+	x, err := createIndexes(seg.path, seg.baseOffset, bytes)
+	if err != nil {
+		l.dir.log.Warn("index not created; reads scan until it is rebuilt", "file", seg.path, "err", err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seg.takeIndexes(x, bytes)
+}
+
+// takeIndexes makes x the segment's indexes and enters what waited.
+func (s *segment) takeIndexes(x *indexes, bytes int) {
+	for _, e := range s.waiting {
+		x.add(e)
+	}
+	s.waiting = nil
+	s.indexBytes = bytes
+	s.growing, s.growAsked = false, false
+	s.indexes.Store(x)
+}
+
+// timeIndexBytes gives a time index as many entries as an offset index of the given size, and the one slot that it
+// keeps free for sealing.
+func timeIndexBytes(offsetIndexBytes int) int { return (offsetIndexBytes/8 + 1) * 12 }
+
+func createIndexes(path string, base int64, bytes int) (*indexes, error) {
+	offsets, err := index.CreateOffset(path+offsetSuffix, base, bytes)
+	if err != nil {
+		return nil, err
+	}
+	times, err := index.CreateTime(path+timeSuffix, base, timeIndexBytes(bytes))
+	if err != nil {
+		offsets.Close()
+		return nil, err
+	}
+	return &indexes{offsets, times}, nil
+}
+
+// openIndexes opens the indexes of a sealed segment for look-ups; it reads and checks them.
+func openIndexes(path string, base int64) (*indexes, error) {
+	offsets, err := index.OpenOffset(path+offsetSuffix, base)
+	if err != nil {
+		return nil, err
+	}
+	times, err := index.OpenTime(path+timeSuffix, base)
+	if err != nil {
+		offsets.Close()
+		return nil, err
+	}
+	return &indexes{offsets, times}, nil
+}
+
+func reopenIndexes(path string, base int64, bytes int) (*indexes, error) {
+	offsets, err := index.ReopenOffset(path+offsetSuffix, base, bytes)
+	if err != nil {
+		return nil, err
+	}
+	times, err := index.ReopenTime(path+timeSuffix, base, timeIndexBytes(bytes))
+	if err != nil {
+		offsets.Close()
+		return nil, err
+	}
+	return &indexes{offsets, times}, nil
+}
+
+// growIndexes makes the indexes larger, on the keeper. Entries appended meanwhile wait.
+func (l *Log) growIndexes(seg *segment) {
+	l.mu.Lock()
+	x := seg.indexes.Load()
+	bytes := min(seg.indexBytes*8, maxIndexBytes(&l.cfg))
+	skip := x == nil || seg.rolled || seg.dropped || l.closed || l.cutting || bytes <= seg.indexBytes
+	seg.growing = !skip
+	path := seg.path
+	if skip {
+		seg.growAsked = false
+	}
+	l.mu.Unlock()
+	if skip {
+		return
+	}
+	larger, err := reopenIndexes(path, seg.baseOffset, bytes)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		// Keep the old ones; when they are full the segment rolls or gets sparser.
+		l.dir.log.Warn("index not enlarged", "file", path, "err", err)
+		seg.takeIndexes(x, bytes)
+		return
+	}
+	seg.takeIndexes(larger, bytes)
+	x.offsets.Release()
+	x.times.Release()
+}
+
+// roll ends the active segment and starts the next one at the end offset.
+func (l *Log) roll(now int64) error {
+	old := l.active()
+	old.rolled = true
+	if _, err := l.newActive(now); err != nil {
+		old.rolled = false
+		return err
+	}
+	l.tail.close()
+	l.tail.partial = nil
+	snapshot, at := l.producers.AppendSnapshot(nil), l.end.Load()
+	path := filepath.Join(l.path, baseName(at)+snapshotSuffix)
+	l.dir.keeper.later(func() { l.writeSnapshot(path, snapshot) })
+	l.tail.park()
+	l.sealWhenWritten(old)
+	l.dir.stats.rolls.Add(1)
+	return nil
+}
+
+// sealWhenWritten hands a rolled segment to the keeper once all of it is written.
+func (l *Log) sealWhenWritten(seg *segment) {
+	if seg.rolled && !seg.sealing && !seg.dropped && seg.written == seg.size {
+		seg.sealing = true
+		l.dir.keeper.later(func() { l.seal(seg) })
+	}
+}
+
+// seal cuts a rolled segment's files to size and makes all of it durable, on the keeper. After it the recovery
+// point may pass the segment.
+func (l *Log) seal(seg *segment) {
+	l.mu.Lock()
+	out := seg.retainOut()
+	skip := seg.dropped || l.closed || l.cutting || out == nil
+	l.mu.Unlock()
+	if out == nil {
+		return
+	}
+	defer out.Release()
+	if skip {
+		return
+	}
+	err := l.sealFiles(seg, out)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || seg.dropped || l.cutting {
+		return
+	}
+	if err != nil {
+		l.dir.failSoon(fmt.Errorf("seal segment %s: %w", seg.path, err))
+		return
+	}
+	seg.sealed, seg.allocated, seg.flushed = true, seg.size, seg.size
+	seg.closeOut()
+	if l.durable.Load() < seg.nextOffset {
+		l.durable.Store(seg.nextOffset) // an Async log: nothing else flushed it
+		l.checkpointDurable()
+		l.idle.Broadcast()
+	}
+	l.advanceRecoveryPoint(seg.nextOffset)
+}
+
+// sealFiles does seal's work on the files. The segment is rolled and written, so nothing it reads changes.
+func (l *Log) sealFiles(seg *segment, out *file) error {
+	if err := unix.Ftruncate(out.fd, seg.size); err != nil {
+		return fmt.Errorf("truncate to %d: %w", seg.size, err)
+	}
+	if err := unix.Fsync(out.fd); err != nil {
+		return fmt.Errorf("fsync: %w", err)
+	}
+	x := seg.indexes.Load()
+	if x == nil {
+		return nil
+	}
+	if seg.maxTimestamp >= 0 {
+		if err := x.times.Append(seg.maxTimestamp, seg.maxTimestampAt); err != nil {
+			l.dir.log.Warn("last entry of time index not written", "file", seg.path, "err", err)
+		}
+	}
+	if err := x.offsets.Seal(); err != nil {
+		return err
+	}
+	return x.times.Seal()
+}
+
+// activate opens the files of the last segment to append to it again, after a start.
+func (l *Log) activate(seg *segment) error {
+	fd, err := openFd(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
+	if err != nil {
+		return err
+	}
+	out := newFile(fd)
+	read, err := seg.open(l.dir.files, true)
+	if err != nil {
+		out.Release()
+		return err
+	}
+	defer read.Release()
+	var partial []byte
+	if n := seg.size % l.dir.align; n > 0 {
+		partial = make([]byte, n)
+		if err := readFull(read.fd, partial, seg.size-n); err != nil {
+			out.Release()
+			return fmt.Errorf("%s: %w", seg.path, err)
+		}
+	}
+	bytes := firstIndexBytes
+	for bytes < maxIndexBytes(&l.cfg) && bytes < int(seg.size/max(int64(l.cfg.IndexIntervalBytes), 1))*16 {
+		bytes *= 8
+	}
+	bytes = min(bytes, maxIndexBytes(&l.cfg))
+	if err := l.openForAppend(seg, bytes); err != nil {
+		out.Release()
+		if errors.Is(err, unix.ENOSPC) {
+			return l.allocationFailed(seg.path, seg.size, err)
+		}
+		return err
+	}
+	seg.out = out
+	seg.named = true
+	seg.createdMs = l.dir.nowMs()
+	l.tail.partial = partial
+	return nil
+}
+
+// openForAppend makes the segment's indexes writable. Damaged ones were rebuilt by recovery or are found by look-ups.
+func (l *Log) openForAppend(seg *segment, bytes int) error {
+	x, err := reopenIndexes(seg.path, seg.baseOffset, bytes)
+	if err != nil && !errors.Is(err, unix.ENOSPC) {
+		x, err = createIndexes(seg.path, seg.baseOffset, bytes)
+	}
+	if err != nil {
+		return err
+	}
+	old := seg.indexes.Load()
+	seg.takeIndexes(x, bytes)
+	if old != nil {
+		old.offsets.Release()
+		old.times.Release()
+	}
+	return nil
+}

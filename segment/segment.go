@@ -1,0 +1,176 @@
+package segment
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"millrace/index"
+)
+
+// Suffixes of a segment's files and of files on their way out.
+const (
+	logSuffix       = ".log"
+	offsetSuffix    = ".index"
+	timeSuffix      = ".timeindex"
+	txnSuffix       = ".txnindex"
+	snapshotSuffix  = ".snapshot"
+	deletedSuffix   = ".deleted"
+	preparedLogName = "prepared.log" + deletedSuffix // Kafka, too, removes *.deleted at start
+)
+
+// segment is one .log file with its indexes. Fields are guarded by Log.mu unless they are atomic or said to be
+// immutable.
+type segment struct {
+	baseOffset int64  // immutable
+	path       string // directory and base name without suffix; changes only when the log is deleted
+
+	// size is the logical end, bytes; written is how much of it the writer has written, flushed how much
+	// is known to be on the disk. flushed <= written <= size <= allocated (once active).
+	size, written, flushed int64
+	allocated              int64
+	nextOffset             int64 // one past the last offset in it; baseOffset if empty
+	writtenOffset          int64 // one past the last offset below written
+	baseEpoch              int32 // of the first batch; for looking at, -1 unknown
+
+	firstTimestamp int64 // max timestamp of the first batch, -1: unknown or empty
+	maxTimestamp   int64 // -1: none
+	maxTimestampAt int64 // last offset of the batch that has it
+	timesKnown     bool  // the three above are valid
+	createdMs      int64
+
+	bytesSinceIndex int
+
+	// out is the file opened for writing while the segment is active or rolled and not sealed, else nil.
+	out *file
+	// named: the file has its final name and its directory entry is on the disk, so that writes may begin.
+	named bool
+	// rolled: no longer active; sealing: handed to the keeper; sealed: cut to size, indexes sealed, on the disk.
+	rolled, sealing, sealed bool
+	// extending: the keeper is allocating the next step.
+	extending bool
+	// dropped: retention or truncation took it out of the log.
+	dropped bool
+	// warned: timestamps in the future were logged.
+	warned bool
+
+	// handle is the file opened for reading, nil if it is not open. Swapped out by the handle cache.
+	handle atomic.Pointer[file]
+
+	// indexes is nil until they are made or first used. waiting holds entries meanwhile (under Log.mu).
+	indexes    atomic.Pointer[indexes]
+	openMu     sync.Mutex // serialises opening indexes of a sealed segment and its handle
+	waiting    []indexEntry
+	indexBytes int  // allocated for the offset index
+	growAsked  bool // the keeper was asked to make larger indexes
+	growing    bool // it is doing so; entries go to waiting
+
+	// bad are damaged ranges, ascending; written during recovery only.
+	bad []badRange
+}
+
+// indexes are the two sparse indexes of a segment.
+type indexes struct {
+	offsets *index.Offset
+	times   *index.Time
+}
+
+// indexEntry is an entry that could not be entered yet.
+type indexEntry struct {
+	lastOffset int64
+	pos        uint32
+	maxTs      int64
+	maxTsAt    int64
+}
+
+// badRange is a damaged piece of a segment: bytes [from, to) hold no valid batch, and with them are gone
+// offsets [fromOffset, toOffset).
+type badRange struct {
+	from, to             int64
+	fromOffset, toOffset int64
+}
+
+func newSegment(dir string, baseOffset int64) *segment {
+	return &segment{
+		baseOffset:     baseOffset,
+		path:           filepath.Join(dir, baseName(baseOffset)),
+		nextOffset:     baseOffset,
+		writtenOffset:  baseOffset,
+		baseEpoch:      -1,
+		firstTimestamp: -1,
+		maxTimestamp:   -1,
+		maxTimestampAt: -1,
+	}
+}
+
+// baseName is how Kafka names the files of a segment.
+func baseName(baseOffset int64) string { return fmt.Sprintf("%020d", baseOffset) }
+
+// open returns the file for reading, with a reference for the caller. If it is not open and block is false it
+// answers ErrWouldBlock, since opening may have to read the directory.
+func (s *segment) open(files *handleCache, block bool) (*file, error) {
+	for {
+		if f := s.handle.Load(); f != nil && f.tryRetain() {
+			return f, nil
+		}
+		if !block {
+			return nil, ErrWouldBlock
+		}
+		s.openMu.Lock()
+		if f := s.handle.Load(); f != nil && f.tryRetain() {
+			s.openMu.Unlock()
+			return f, nil
+		}
+		f, err := openFile(s.path + logSuffix)
+		if err != nil {
+			s.openMu.Unlock()
+			return nil, err
+		}
+		f.refs.Add(1) // one for the segment
+		f.used.Store(true)
+		s.handle.Store(f)
+		s.openMu.Unlock()
+		files.add(s)
+		return f, nil
+	}
+}
+
+// closeHandle gives up the segment's reference to its open file.
+func (s *segment) closeHandle() {
+	if f := s.handle.Swap(nil); f != nil {
+		f.Release()
+	}
+}
+
+// retainOut takes a reference to the file for writing, nil if it is not open. Under Log.mu.
+func (s *segment) retainOut() *file {
+	if s.out == nil || !s.out.tryRetain() {
+		return nil
+	}
+	return s.out
+}
+
+// closeOut gives up the segment's reference to the file for writing. Under Log.mu.
+func (s *segment) closeOut() {
+	if s.out != nil {
+		s.out.Release()
+		s.out = nil
+	}
+}
+
+// badAt returns the damaged range at or after pos, if there is one.
+func (s *segment) badAt(pos int64) (badRange, bool) {
+	for _, b := range s.bad {
+		if b.to > pos {
+			return b, true
+		}
+	}
+	return badRange{}, false
+}
+
+// endsBad says that the segment ends with a damaged range; then nothing is appended to it any more.
+func (s *segment) endsBad() bool {
+	n := len(s.bad)
+	return n > 0 && s.bad[n-1].to >= s.size
+}

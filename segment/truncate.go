@@ -1,0 +1,180 @@
+package segment
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"millrace/segment/producer"
+)
+
+// Truncate drops everything from offset on; a batch that offset is inside of goes whole. When it returns nil the
+// files are cut and that is on the disk. Appends wait meanwhile, reads that may not wait answer ErrWouldBlock. Blocking.
+func (l *Log) Truncate(offset int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.cutting && !l.closed {
+		l.idle.Wait()
+	}
+	if l.closed || l.closing {
+		return ErrClosed
+	}
+	if err := l.dir.offline(); err != nil {
+		return err
+	}
+	if offset >= l.end.Load() {
+		return nil
+	}
+	if offset < l.start.Load() {
+		return ErrOffsetOutOfRange
+	}
+	// What stays has to be in the files.
+	for l.durable.Load() < l.end.Load() && !l.closed {
+		if err := l.dir.offline(); err != nil {
+			return err
+		}
+		l.flushTarget = l.end.Load()
+		l.submit()
+		l.idle.Wait()
+	}
+	if l.closed {
+		return ErrClosed
+	}
+	l.cutting = true
+	for l.inFlight {
+		l.idle.Wait()
+	}
+	err := l.cutAt(offset)
+	l.cutting = false
+	l.idle.Broadcast()
+	if err != nil {
+		err = fmt.Errorf("truncate %s to offset %d: %w", l.path, offset, err)
+		l.dir.failSoon(err)
+	}
+	return err
+}
+
+// cutAt does Truncate's work. l.mu is held at the beginning and the end and released while files are changed: l.cutting
+// keeps everybody else away.
+func (l *Log) cutAt(offset int64) error {
+	// Jobs of the keeper that were under way when cutting began must be over.
+	l.mu.Unlock()
+	l.dir.keeper.drain()
+	l.mu.Lock()
+	l.tail.drop()
+	l.marks.reset()
+	l.points.reset()
+	l.pending, l.checkpointing = nil, false
+	if l.prepared != nil {
+		l.prepared.discard()
+		l.prepared = nil
+	}
+	keep := l.segmentIndex(offset)
+	gone := l.segments[keep+1:]
+	l.segments = l.segments[:keep+1]
+	for _, s := range gone {
+		s.dropped = true
+	}
+	seg := l.segments[keep]
+	l.mu.Unlock()
+	err := l.cutFiles(seg, gone, offset)
+	l.mu.Lock()
+	if err != nil {
+		return err
+	}
+	return l.afterCut(seg)
+}
+
+// cutFiles removes the segments behind seg, newest first, and cuts seg before the batch that holds offset.
+func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) error {
+	for i := len(gone) - 1; i >= 0; i-- {
+		s := gone[i]
+		s.closeOut()
+		s.closeHandle()
+		s.closeIndexes()
+		if err := removeSegmentFiles(s.path); err != nil {
+			return err
+		}
+	}
+	for _, at := range l.snapshots() {
+		if at > offset {
+			if err := os.Remove(filepath.Join(l.path, baseName(at)+snapshotSuffix)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := syncDir(l.path); err != nil {
+		return err
+	}
+	pos, err := l.positionOf(seg, offset)
+	if err != nil {
+		return err
+	}
+	seg.closeOut()
+	seg.closeHandle()
+	seg.closeIndexes()
+	fd, err := openFd(seg.path+logSuffix, unix.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, pos); err != nil {
+		return err
+	}
+	return unix.Fsync(fd)
+}
+
+// positionOf is where the batch that holds offset begins, by the file alone.
+func (l *Log) positionOf(seg *segment, offset int64) (int64, error) {
+	scan, f, err := l.scanFile(seg)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Release()
+	defer scan.close()
+	pos, least := int64(0), seg.baseOffset
+	if x := seg.indexes.Load(); x != nil {
+		if entry, at := x.offsets.Lookup(offset - 1); at > 0 {
+			if b, err := scan.batchAt(int64(at), seg.baseOffset, 0, false); err == nil && b != nil && b.LastOffset() == entry {
+				pos, least = int64(at), b.BaseOffset()
+			}
+		}
+	}
+	for pos < seg.size {
+		b, err := scan.batchAt(pos, least, -1<<31, false)
+		if err != nil {
+			return 0, err
+		}
+		if b == nil || b.LastOffset() >= offset {
+			break
+		}
+		pos, least = pos+int64(b.Size()), b.NextOffset()
+	}
+	return pos, nil
+}
+
+// afterCut brings the log's state to what the files are now: as after a start.
+func (l *Log) afterCut(seg *segment) error {
+	fresh := newSegment(l.path, seg.baseOffset)
+	seg.dropped = true
+	l.segments[len(l.segments)-1] = fresh
+	if err := l.recoverAt(len(l.segments)-1, seg.baseOffset); err != nil {
+		return err
+	}
+	end := max(fresh.nextOffset, l.start.Load())
+	l.end.Store(end)
+	l.durable.Store(end)
+	l.notified.Store(min(l.notified.Load(), end))
+	l.flushTarget = min(l.flushTarget, end)
+	l.epochs.cutEnd(end)
+	l.recoveryPoint = min(l.recoveryPoint, end)
+	l.dir.recoveryPoints.set(l.topic, l.partition, l.recoveryPoint)
+	if err := l.dir.recoveryPoints.write(); err != nil {
+		return err
+	}
+	l.dir.keeper.later(l.saveEpochs)
+	l.producers = producer.New(l.cfg.ProducerExpirationMs)
+	return l.recoverProducers(end)
+}
