@@ -1,8 +1,8 @@
 package coordinator
 
 import (
+	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"millrace/segment/batch"
@@ -32,12 +32,12 @@ func (l *loader) batch(b batch.Batch) error {
 		err = l.marker(b)
 	case b.IsTransactional():
 		id := b.ProducerID()
-		err = ForEach(b, func(key, value []byte) error {
-			l.open[id] = append(l.open[id], Record{Key: cloneBytes(key), Value: cloneBytes(value)})
+		err = forEach(b, func(key, value []byte) error {
+			l.open[id] = append(l.open[id], Record{Key: bytes.Clone(key), Value: bytes.Clone(value)})
 			return nil
 		})
 	default:
-		err = ForEach(b, l.apply)
+		err = forEach(b, l.apply)
 	}
 	if err != nil {
 		return fmt.Errorf("load batch at offset %d: %w", b.BaseOffset(), err)
@@ -49,9 +49,9 @@ func (l *loader) batch(b batch.Batch) error {
 // int16: 0 abort, 1 commit.
 func (l *loader) marker(b batch.Batch) error {
 	const commit = 1
-	return ForEach(b, func(key, _ []byte) error {
+	return forEach(b, func(key, _ []byte) error {
 		if len(key) < 4 {
-			return errTruncated
+			return fmt.Errorf("%w: marker with a key of %d bytes", batch.ErrInvalidRecord, len(key))
 		}
 		records := l.open[b.ProducerID()]
 		delete(l.open, b.ProducerID())
@@ -67,75 +67,12 @@ func (l *loader) marker(b batch.Batch) error {
 	})
 }
 
-// cloneBytes keeps the difference between nil and empty.
-func cloneBytes(b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	return append(make([]byte, 0, len(b)), b...)
-}
+// maxDecompressedBytes bounds what one compressed batch may become. We write none,
+// but an adopted data directory may have them (offsets.topic.compression.codec).
+const maxDecompressedBytes = 1 << 30
 
-var errTruncated = errors.New("truncated record")
-
-// ForEach calls f with key and value of each record of b. A nil value is a
-// tombstone. The slices are views into b.
-func ForEach(b batch.Batch, f func(key, value []byte) error) error {
-	if len(b) < batch.HeaderSize || b.Size() > len(b) || b.Size() < batch.HeaderSize {
-		return errTruncated
-	}
-	if c := b.Codec(); c != batch.None {
-		return fmt.Errorf("codec %d in an internal topic", c)
-	}
-	rest := b.Records()
-	for i := int32(0); i < b.Count(); i++ {
-		body, err := sized(&rest)
-		if err != nil {
-			return err
-		}
-		if len(body) == 0 {
-			return errTruncated
-		}
-		body = body[1:] // attributes
-		if err := skipVarints(&body, 2); err != nil {
-			return err
-		}
-		key, err := sized(&body)
-		if err != nil {
-			return err
-		}
-		value, err := sized(&body)
-		if err != nil {
-			return err
-		}
-		if err := f(key, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sized cuts a varint length and that many bytes off b; a negative length is nil.
-func sized(b *[]byte) ([]byte, error) {
-	n, used := binary.Varint(*b)
-	if used <= 0 || n > int64(len(*b)-used) {
-		return nil, errTruncated
-	}
-	rest := (*b)[used:]
-	if n < 0 {
-		*b = rest
-		return nil, nil
-	}
-	*b = rest[n:]
-	return rest[:n:n], nil
-}
-
-func skipVarints(b *[]byte, n int) error {
-	for ; n > 0; n-- {
-		_, used := binary.Varint(*b)
-		if used <= 0 {
-			return errTruncated
-		}
-		*b = (*b)[used:]
-	}
-	return nil
+// forEach calls f with key and value of each record of b. A nil value is a
+// tombstone. The slices are views that live until f returns.
+func forEach(b batch.Batch, f func(key, value []byte) error) error {
+	return batch.ForEach(b, maxDecompressedBytes, func(r *batch.Record) error { return f(r.Key, r.Value) })
 }

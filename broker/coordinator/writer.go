@@ -1,8 +1,11 @@
 package coordinator
 
 import (
+	"fmt"
 	"sync"
 	"time"
+
+	"millrace/segment/batch"
 )
 
 // DefaultMaxBatchBytes closes a batch: max.message.bytes of the internal topics
@@ -28,6 +31,7 @@ type Writer struct {
 	closed error    // not nil: what further appends get
 
 	// Owned by whoever set busy.
+	builder *batch.Builder
 	buf     []byte
 	records []Record
 	taken   []*write
@@ -43,7 +47,7 @@ type write struct {
 
 // NewWriter makes a Writer for part. now stamps the records.
 func NewWriter(part Partition, now func() time.Time) *Writer {
-	return &Writer{part: part, now: now, maxBytes: DefaultMaxBatchBytes}
+	return &Writer{part: part, now: now, maxBytes: DefaultMaxBatchBytes, builder: batch.NewBuilder()}
 }
 
 // Append queues records, in order; Flush sends them on their way. So it may be
@@ -91,22 +95,46 @@ func (w *Writer) next() {
 		if len(w.queue) == 0 {
 			w.busy = false
 			if cap(w.buf) > keepBufferBytes {
-				w.buf = nil
+				w.buf, w.builder = nil, batch.NewBuilder()
 			}
 			w.mu.Unlock()
 			return
 		}
 		w.take()
 		w.mu.Unlock()
-		if len(w.records) > 0 {
-			break
+		if len(w.records) == 0 { // appends without records only keep their place in the order
+			w.finish(nil)
+			continue
 		}
-		w.finish(nil) // appends without records only keep their place in the order
+		if b, err := w.build(); err != nil {
+			w.finish(err)
+		} else {
+			w.submit(b)
+			return
+		}
 	}
-	w.buf = AppendBatch(w.buf[:0], w.records, w.part.LeaderEpoch(), w.now().UnixMilli())
-	w.part.Append(w.buf, func(_ int64, err error) {
-		// Callbacks first: another batch may complete on another goroutine, and
-		// state must change in log order.
+}
+
+// build makes the batch of the records taken.
+func (w *Writer) build() (batch.Batch, error) {
+	w.builder.Reset()
+	w.builder.LeaderEpoch = w.part.LeaderEpoch()
+	now := w.now().UnixMilli()
+	for _, r := range w.records {
+		w.builder.Add(now, r.Key, r.Value)
+	}
+	b, err := w.builder.Build(w.buf[:0])
+	if err != nil {
+		return nil, fmt.Errorf("append %d records: %w", len(w.records), err)
+	}
+	w.buf = b
+	return b, nil
+}
+
+// submit hands a batch to the log. The callbacks come before the next batch: that
+// one may complete on another goroutine, and state must change in log order.
+func (w *Writer) submit(b batch.Batch) {
+	w.part.Append(b, func(_ int64, err error) {
 		w.finish(err)
 		w.next()
 	})

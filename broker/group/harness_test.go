@@ -161,7 +161,6 @@ type bench struct {
 func newBench(t testing.TB, change ...func(*Config)) *bench {
 	cfg := DefaultConfig()
 	cfg.OffsetsTopicPartitions = 3
-	cfg.InitialRebalanceDelayMs = 0
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -295,9 +294,14 @@ func (b *bench) joinAsync(r *kmsg.JoinGroupRequest) *future[*kmsg.JoinGroupRespo
 	return f
 }
 
+// join sends a JoinGroup that is answered within the initial rebalance delay.
 func (b *bench) join(r *kmsg.JoinGroupRequest) *kmsg.JoinGroupResponse {
 	b.t.Helper()
-	return b.joinAsync(r).get()
+	f := b.joinAsync(r)
+	if !f.done() {
+		b.advance(ms(b.cfg.InitialRebalanceDelayMs))
+	}
+	return f.get()
 }
 
 // newID gets a member id, as the first JoinGroup of a client does.
@@ -339,7 +343,7 @@ func (b *bench) stable(group string, n int) (ids []string, generation int32) {
 	for _, id := range ids {
 		joins = append(joins, b.joinAsync(joinRequest(group, id)))
 	}
-	b.advance(time.Second)
+	b.advance(2 * ms(b.cfg.InitialRebalanceDelayMs))
 	for _, f := range joins {
 		r := f.get()
 		wantCode(b.t, "JoinGroup", r.ErrorCode, 0)

@@ -99,7 +99,7 @@ func TestGroupMaxSize(t *testing.T) {
 	wantCode(t, "member of the full group", b.heartbeat("g", ids[0], generation), 0)
 
 	// While members are collected, the last to come back does not fit.
-	b2 := newBench(t, func(c *Config) { c.MaxSize = 2; c.InitialRebalanceDelayMs = 3000 })
+	b2 := newBench(t, func(c *Config) { c.MaxSize = 2 })
 	var last *future[*kmsg.JoinGroupResponse]
 	for _, id := range []string{b2.newID("g"), b2.newID("g"), b2.newID("g")} {
 		last = b2.joinAsync(joinRequest("g", id))
@@ -124,7 +124,7 @@ func TestInconsistentProtocols(t *testing.T) {
 }
 
 func TestProtocolThatMostPreferIsChosen(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.InitialRebalanceDelayMs = 1000 })
+	b := newBench(t)
 	var joins []*future[*kmsg.JoinGroupResponse]
 	for i := range 3 {
 		r := joinRequest("g", b.newID("g"))
