@@ -36,7 +36,7 @@ func startServer(t testing.TB, o Options) *Server {
 		o.Listeners = []ListenerConfig{{Name: "PLAINTEXT", Host: "127.0.0.1"}}
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s, err := Start(o)
 	if err != nil {

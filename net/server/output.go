@@ -153,17 +153,18 @@ func (l *loop) collectRange(c *Conn, p *Part, sent int) (ok bool, err error) {
 		return false, nil
 	}
 	into := g.scratch[g.used : g.used+n]
-	got, err := l.readNow(p.Fd, into, p.Off+int64(sent), c.warm.covers(p, sent, n))
+	warm := c.warm.covers(p, sent, n)
+	got, err := l.readNow(p.Fd, into, p.Off+int64(sent), warm)
 	switch {
-	case err == unix.EAGAIN || err == nil && got > 0 && got < n:
+	case err == unix.EAGAIN || err == nil && got > 0 && got < n && !warm:
 		if g.n == 0 {
 			l.readCold(c, p, sent, n)
 		}
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("read range of a response at %d: %w", p.Off+int64(sent), err)
-	case got == 0:
-		return false, errShortFile(p, sent)
+	case got < n:
+		return false, errShortFile(p, sent+got)
 	}
 	g.used += n
 	g.add(into)
@@ -216,7 +217,9 @@ func (l *loop) moved(c *Conn, n int) {
 		c.progress = l.now
 		c.active = l.now
 	}
-	for r := c.head; n > 0; r = c.head {
+	for n > 0 {
+		l.popSent(c) // what is empty has no bytes among the n
+		r := c.head
 		p := &r.parts[r.part]
 		step := min(n, p.size()-r.sent)
 		r.sent += step
@@ -228,9 +231,6 @@ func (l *loop) moved(c *Conn, n int) {
 			p.release()
 			r.part++
 			r.sent = 0
-		}
-		if r.part == len(r.parts) {
-			c.pop()
 		}
 	}
 }
