@@ -114,10 +114,18 @@ func nullableBytes(b []byte) (field, rest []byte, ok bool) {
 	return b[n:end:end], b[end:], true
 }
 
-// varint32 is a zigzag varint that must fit in 32 bits.
+// varint32 is a zigzag varint that must fit in 32 bits. Most are of one byte.
 func varint32(b []byte) (v int32, n int) {
-	if len(b) > 0 && b[0] < 0x80 { // one byte: most of them
+	if len(b) > 0 && b[0] < 0x80 {
 		return int32(b[0]>>1) ^ -int32(b[0]&1), 1
+	}
+	return longVarint32(b)
+}
+
+func longVarint32(b []byte) (v int32, n int) {
+	if len(b) > 1 && b[1] < 0x80 {
+		u := uint32(b[0]&0x7f) | uint32(b[1])<<7
+		return int32(u>>1) ^ -int32(u&1), 2
 	}
 	v64, n := binary.Varint(b)
 	if n > 5 || v64 < math.MinInt32 || v64 > math.MaxInt32 {

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 )
@@ -96,7 +97,7 @@ func ValidateRecords(b Batch, o DeepOptions) ([]RecordError, error) {
 		defer putBuffer(buf)
 		records = *buf
 	}
-	w := walk{o: &o, base: b.BaseTimestamp(), max: math.MinInt64}
+	w := newWalk(b, o)
 	if err := w.all(records, b.Count()); err != nil {
 		return nil, err
 	}
@@ -109,9 +110,14 @@ func ValidateRecords(b Batch, o DeepOptions) ([]RecordError, error) {
 
 // walk is one pass over the records of a batch.
 type walk struct {
-	o      *DeepOptions
-	base   int64 // base timestamp
-	max    int64 // timestamp
+	base             int64 // base timestamp
+	max              int64 // timestamp so far
+	earliest, latest int64 // a timestamp may have
+	// shownEarliest and shownLatest are the limits as Kafka's text has them: they
+	// overflow.
+	shownEarliest, shownLatest int64
+	keys                       bool // each record must have one
+
 	errors []RecordError
 	// refused is how many records break a rule, kind what the batch is refused with
 	// because of them.
@@ -119,37 +125,93 @@ type walk struct {
 	kind    error
 }
 
-func (w *walk) all(records []byte, count int32) error {
-	earliest, latest := int64(math.MinInt64), int64(math.MaxInt64)
-	if !w.o.LogAppendTime {
-		earliest, latest = w.o.earliest(), w.o.latest()
+func newWalk(b Batch, o DeepOptions) walk {
+	w := walk{
+		base: b.BaseTimestamp(), max: math.MinInt64,
+		earliest: math.MinInt64, latest: math.MaxInt64,
+		shownEarliest: o.NowMs - o.BeforeMaxMs, shownLatest: o.NowMs + o.AfterMaxMs,
+		keys: o.Compacted,
 	}
+	if !o.LogAppendTime {
+		w.earliest, w.latest = o.earliest(), o.latest()
+	}
+	return w
+}
+
+func (w *walk) all(records []byte, count int32) error {
 	for i := int32(0); i < count; i++ {
-		r, size, err := readRecord(records)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", i, err)
+		timestampDelta, nullKey, size := skipPlain(records, i)
+		if size == 0 {
+			r, n, err := readRecord(records)
+			if err != nil {
+				return fmt.Errorf("record %d: %w", i, err)
+			}
+			if r.OffsetDelta != i {
+				return fmt.Errorf("%w: record %d has offset delta %d", ErrInvalidRecord, i, r.OffsetDelta)
+			}
+			if !r.validateHeaders() {
+				return fmt.Errorf("%w: record %d: headers", ErrInvalidRecord, i)
+			}
+			timestampDelta, nullKey, size = r.TimestampDelta, r.Key == nil, n
 		}
 		records = records[size:]
-		if r.OffsetDelta != i {
-			return fmt.Errorf("%w: record %d has offset delta %d", ErrInvalidRecord, i, r.OffsetDelta)
-		}
-		if r.HeaderCount > 0 && !r.validateHeaders() {
-			return fmt.Errorf("%w: record %d: headers", ErrInvalidRecord, i)
-		}
-		ts := w.base + r.TimestampDelta
+		ts := w.base + timestampDelta
 		w.max = max(w.max, ts)
-		if w.o.Compacted && r.Key == nil {
-			w.refuse(i, ErrInvalidRecord, "Compacted topic cannot accept message without key")
-		} else if ts != NoTimestamp && (ts < earliest || ts > latest) {
-			w.refuse(i, ErrInvalidTimestamp, fmt.Sprintf(
-				"Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
-				ts, i, w.o.NowMs-w.o.BeforeMaxMs, w.o.NowMs+w.o.AfterMaxMs)) // overflowing, as Kafka's text does
+		if nullKey && w.keys || ts < w.earliest || ts > w.latest {
+			w.judge(i, ts, nullKey)
 		}
 	}
 	if len(records) != 0 {
 		return fmt.Errorf("%w: %d bytes after the last record", ErrInvalidRecord, len(records))
 	}
 	return nil
+}
+
+// skipPlain is readRecord for the record that is nearly every one, valid, with
+// offset delta i and without headers, at a third of the cost; size is 0 for any
+// other.
+func skipPlain(b []byte, i int32) (timestampDelta int64, nullKey bool, size int) {
+	length, n := varint32(b)
+	end := n + int(length)
+	if n <= 0 || length < minRecordSize-1 || end > len(b) {
+		return 0, false, 0
+	}
+	r := b[n+1 : end] // without attributes
+	if r[0] < 0x80 {
+		timestampDelta, n = int64(r[0]>>1)^-int64(r[0]&1), 1
+	} else if timestampDelta, n = binary.Varint(r); n <= 0 {
+		return 0, false, 0
+	}
+	r = r[n:]
+	offsetDelta, n := varint32(r)
+	if n <= 0 || offsetDelta != i {
+		return 0, false, 0
+	}
+	r = r[n:]
+	keyLength, n := varint32(r)
+	if n <= 0 || keyLength < -1 || n+int(keyLength) > len(r) {
+		return 0, false, 0
+	}
+	r = r[n+int(max(keyLength, 0)):]
+	valueLength, n := varint32(r)
+	// What is left must be the value and a header count of zero.
+	if n <= 0 || valueLength < -1 || n+int(max(valueLength, 0))+1 != len(r) || r[len(r)-1] != 0 {
+		return 0, false, 0
+	}
+	return timestampDelta, keyLength < 0, end
+}
+
+// judge refuses record i, which is outside the limits or may be: a record without
+// timestamp is always inside.
+func (w *walk) judge(i int32, ts int64, nullKey bool) {
+	switch {
+	case nullKey && w.keys:
+		w.refuse(i, ErrInvalidRecord, "Compacted topic cannot accept message without key")
+	case ts != NoTimestamp:
+		w.refuse(i, ErrInvalidTimestamp, fmt.Sprintf(
+			"Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
+			ts, i, w.shownEarliest, w.shownLatest))
+	}
 }
 
 func (w *walk) refuse(i int32, kind error, message string) {
