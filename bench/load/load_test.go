@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"millrace/bench/internal/histogram"
+	"millrace/bench/internal/result"
 )
 
 func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
@@ -111,7 +112,7 @@ func TestReportHasThroughputLatencyAndTheUseOfTheBroker(t *testing.T) {
 	if err := ph.end(&out, "produce", lat, nil); err != nil {
 		t.Fatal(err)
 	}
-	var r report
+	var r result.Phase
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}

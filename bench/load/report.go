@@ -10,36 +10,8 @@ import (
 
 	"millrace/bench/internal/histogram"
 	"millrace/bench/internal/proc"
+	"millrace/bench/internal/result"
 )
-
-// report is one line of output.
-type report struct {
-	Label       string             `json:"label,omitempty"`
-	Phase       string             `json:"phase"`
-	Topics      int                `json:"topics"`
-	Partitions  int                `json:"partitions"`
-	Size        int                `json:"size"`
-	Acks        string             `json:"acks"`
-	Compression string             `json:"compression"`
-	Idempotent  bool               `json:"idempotent"`
-	Rate        float64            `json:"rate"`
-	Records     int64              `json:"records"`
-	Errors      int64              `json:"errors"`
-	FirstError  string             `json:"first_error,omitempty"`
-	Seconds     float64            `json:"seconds"`
-	RecordsPerS float64            `json:"records_per_s"`
-	MBPerS      float64            `json:"mb_per_s"`
-	LatencyMs   map[string]float64 `json:"latency_ms,omitempty"`
-	E2EMs       map[string]float64 `json:"e2e_ms,omitempty"`
-
-	BrokerCPUS    float64 `json:"broker_cpu_s"`
-	BrokerUserS   float64 `json:"broker_user_s"`
-	BrokerSysS    float64 `json:"broker_sys_s"`
-	BrokerCPUGB   float64 `json:"broker_cpu_s_per_gb"`
-	BrokerRSSMiB  float64 `json:"broker_rss_mib"`
-	BrokerPeakMiB float64 `json:"broker_peak_rss_mib"`
-	ClientCPUS    float64 `json:"client_cpu_s"`
-}
 
 // phase accounts for one measured stretch. Any goroutine may add to done and fail;
 // begin and end belong to the one that runs the phase.
@@ -48,6 +20,8 @@ type phase struct {
 	start  time.Time
 	broker proc.Usage
 	client proc.Usage
+	// machine is the processor time of everything, in seconds.
+	machine float64
 
 	done  atomic.Int64
 	fails atomic.Int64
@@ -64,7 +38,11 @@ func (o *options) begin() (*phase, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &phase{o: o, broker: broker, client: client, start: time.Now()}, nil
+	machine, err := proc.MachineBusySeconds()
+	if err != nil {
+		return nil, err
+	}
+	return &phase{o: o, broker: broker, client: client, machine: machine, start: time.Now()}, nil
 }
 
 // fail counts an error; the text of the first one goes into the report.
@@ -85,18 +63,23 @@ func (p *phase) end(w io.Writer, name string, publish, endToEnd *histogram.Histo
 	if err != nil {
 		return err
 	}
-	used := broker.Since(p.broker)
+	machine, err := proc.MachineBusySeconds()
+	if err != nil {
+		return err
+	}
+	used, own := broker.Since(p.broker), client.Since(p.client)
 	n := p.done.Load()
-	gb := float64(n) * float64(p.o.size) / 1e9
-	r := report{
+	r := result.Phase{
 		Label: p.o.label, Phase: name, Topics: p.o.topics, Partitions: p.o.partitions, Size: p.o.size, Acks: p.o.acks,
 		Compression: p.o.compression, Idempotent: p.o.idempotent, Rate: p.o.rate,
-		Records: n, Errors: p.fails.Load(), Seconds: round(seconds, 3), RecordsPerS: round(float64(n)/seconds, 0), MBPerS: round(gb*1000/seconds, 2),
+		Records: n, Errors: p.fails.Load(), Seconds: round(seconds, 3), RecordsPerS: round(float64(n)/seconds, 0),
 		BrokerCPUS: round(used.CPUSeconds(), 2), BrokerUserS: round(used.UserSeconds, 2), BrokerSysS: round(used.SysSeconds, 2),
 		BrokerRSSMiB: round(used.RSSMiB, 1), BrokerPeakMiB: round(used.PeakMiB, 1),
-		ClientCPUS: round(client.Since(p.client).CPUSeconds(), 2),
+		ClientCPUS: round(own.CPUSeconds(), 2),
+		OtherCPUS:  round(max(machine-p.machine-used.CPUSeconds()-own.CPUSeconds(), 0), 2),
 	}
-	if gb > 0 {
+	r.MBPerS = round(r.GB()*1000/seconds, 2)
+	if gb := r.GB(); gb > 0 {
 		r.BrokerCPUGB = round(used.CPUSeconds()/gb, 3)
 	}
 	if s := p.first.Load(); s != nil {

@@ -90,3 +90,27 @@ func kibibytes(status []byte, name string) float64 {
 	}
 	return 0
 }
+
+// MachineBusySeconds is the processor time that all processes of the machine have used
+// since it started, the kernel's own included: what is not idle, waiting for a disk, or
+// taken by a hypervisor.
+func MachineBusySeconds() (float64, error) {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := strings.Cut(string(stat), "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 8 || fields[0] != "cpu" {
+		return 0, fmt.Errorf("parse /proc/stat: first line is %q", line)
+	}
+	busy := 0.0
+	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq
+		v, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			return 0, fmt.Errorf("parse /proc/stat: %w", err)
+		}
+		busy += v
+	}
+	return busy / ticksPerSecond, nil
+}

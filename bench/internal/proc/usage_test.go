@@ -50,3 +50,17 @@ func TestCPUTicks(t *testing.T) {
 		}
 	}
 }
+
+func TestTheMachineIsAtLeastAsBusyAsThisProcess(t *testing.T) {
+	machine, err := MachineBusySeconds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := Of(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if machine < own.CPUSeconds() {
+		t.Fatalf("the machine has used %v s, this process %v s", machine, own.CPUSeconds())
+	}
+}

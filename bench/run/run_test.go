@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"millrace/bench/internal/result"
+)
+
+func TestSpread(t *testing.T) {
+	for _, tc := range []struct {
+		values []float64
+		want   spread
+		text   string
+	}{
+		{nil, spread{}, "0.0"},
+		{[]float64{3}, spread{3, 3, 3}, "3.0"},
+		{[]float64{3, 1, 2}, spread{2, 1, 3}, "2.0 (1.0-3.0)"},
+		{[]float64{4, 1, 2, 3}, spread{2.5, 1, 4}, "2.5 (1.0-4.0)"},
+	} {
+		if got := spreadOf(tc.values); got != tc.want || got.format(1) != tc.text {
+			t.Errorf("%v: %+v, %q", tc.values, got, got.format(1))
+		}
+	}
+}
+
+// measured makes rows in which Kafka and the floor have figures of 100 and 10, and ours
+// is as given.
+func measured(scenario, phase string, ours result.Phase) *rows {
+	r := &rows{}
+	for peer, x := range map[string]result.Phase{
+		"kafka": {MBPerS: 100, BrokerCPUGB: 10, E2EMs: map[string]float64{"p50": 1, "p99": 10}}, "floor": {MBPerS: 1000, BrokerCPUGB: 1}, "millrace": ours,
+	} {
+		x.Phase, x.Partitions, x.Records, x.Size, x.BrokerPeakMiB = phase, 1, 1000, 1000, 10
+		r.all = append(r.all, row{Scenario: scenario, Peer: peer, Round: 1, Phase: x})
+	}
+	return r
+}
+
+func TestVerdicts(t *testing.T) {
+	latency := func(p50, p99 float64) result.Phase {
+		return result.Phase{E2EMs: map[string]float64{"p50": p50, "p99": p99}}
+	}
+	for name, tc := range map[string]struct {
+		rows   *rows
+		missed int
+	}{
+		"short produce on the bound":       {measured("short", "produce", result.Phase{MBPerS: 120, BrokerCPUGB: 5}), 0},
+		"short produce too slow":           {measured("short", "produce", result.Phase{MBPerS: 119, BrokerCPUGB: 5}), 1},
+		"short produce slow and dear":      {measured("short", "produce", result.Phase{MBPerS: 119, BrokerCPUGB: 5.1}), 2},
+		"sustained met":                    {measured("sustained", "produce", result.Phase{MBPerS: 250, BrokerCPUGB: 2.5}), 0},
+		"sustained too slow":               {measured("sustained", "produce", result.Phase{MBPerS: 249, BrokerCPUGB: 2.5}), 1},
+		"consume against Kafka and floor":  {measured("short", "consume", result.Phase{MBPerS: 100, BrokerCPUGB: 1.25}), 0},
+		"consume dearer than the floor":    {measured("short", "consume", result.Phase{MBPerS: 100, BrokerCPUGB: 1.26}), 1},
+		"consume slower than Kafka":        {measured("short", "consume again", result.Phase{MBPerS: 99, BrokerCPUGB: 1}), 1},
+		"latency met":                      {measured("latency", "e2e", latency(1, 5)), 0},
+		"latency tail more than half":      {measured("latency", "e2e", latency(1, 5.1)), 1},
+		"latency p50 above Kafka's":        {measured("latency", "e2e", latency(1.1, 5)), 1},
+		"nothing to compare is not missed": {measured("other", "produce", result.Phase{}), 0},
+	} {
+		var out bytes.Buffer
+		if got := printVerdicts(&out, tc.rows.judge([]int{1, 16}, 256)); got != tc.missed {
+			t.Errorf("%s: %d missed, want %d:\n%s", name, got, tc.missed, out.String())
+		}
+	}
+}
+
+func TestMemoryVerdicts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		idle, peak float64
+		missed     int
+	}{
+		"both met": {50, 390, 0}, "idle too much": {58, 390, 1}, "peak too much": {50, 410, 1},
+	} {
+		r := &rows{all: []row{
+			{Scenario: "idle", Peer: "millrace", Phase: result.Phase{Phase: "idle", BrokerRSSMiB: tc.idle}},
+			{Scenario: "short", Peer: "millrace", Phase: result.Phase{Phase: "produce", Partitions: 1, BrokerPeakMiB: tc.peak}},
+		}}
+		var out bytes.Buffer
+		if got := printVerdicts(&out, r.judge([]int{1}, 256)); got != tc.missed {
+			t.Errorf("%s: %d missed, want %d:\n%s", name, got, tc.missed, out.String())
+		}
+	}
+}
+
+func TestTablesShowEveryBrokerWithItsShareOfTheFloor(t *testing.T) {
+	r := measured("short", "produce", result.Phase{MBPerS: 500, BrokerCPUGB: 2})
+	var out bytes.Buffer
+	r.print(&out)
+	for _, want := range []string{"kafka", "floor", "millrace", "0.50", "2.00"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestRowsWithErrorsEndTheRunAndAreKept(t *testing.T) {
+	r, err := newRows(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.file.Close()
+	if err := r.add(row{Peer: "millrace", Phase: result.Phase{Phase: "produce", Errors: 1, FirstError: "broken"}}); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("error is %v", err)
+	}
+	if b, _ := os.ReadFile(r.file.Name()); !bytes.Contains(b, []byte(`"first_error":"broken"`)) {
+		t.Errorf("raw rows are %s", b)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	o, err := parseOptions([]string{"--partitions", "4", "--set", "kafka:a=b", "--scenarios", "idle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.partitions) != 1 || o.partitions[0] != 4 || !strings.Contains(strings.Join(o.sets["kafka"], " "), "a=b") {
+		t.Errorf("options are %+v", o)
+	}
+	if n := o.records(2); n != 1953125 {
+		t.Errorf("2 GB are %d records", n)
+	}
+	for _, args := range [][]string{{"--scenarios", "all"}, {"--partitions", "0"}, {"--set", "kafka"}} {
+		if _, err := parseOptions(args); err == nil {
+			t.Errorf("%v is accepted", args)
+		}
+	}
+}
