@@ -3,8 +3,10 @@ package meta
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"reflect"
 	"strings"
@@ -214,16 +216,17 @@ func FuzzDecodeRecord(f *testing.F) {
 }
 
 func FuzzReplayBatch(f *testing.F) {
-	_, values := kafkaRecords(f)
-	f.Add([]byte(buildBatch(values, 1)))
+	// Small seeds: the fuzzer spends its time on minimizing large ones.
+	f.Add([]byte(buildBatch([][]byte{(&beginTransactionRecord{}).append(nil), (&endTransactionRecord{}).append(nil)}, 1)))
 	f.Add([]byte(buildBatch([][]byte{(&TopicRecord{"a", ID{1}}).append(nil), (&PartitionRecord{TopicID: ID{1}}).append(nil)}, 1)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := replayer{draft: newDraft(&Image{Version: -1})}
-		if err := r.batch(batch.Batch(b)); err != nil {
-			return
+		if len(b) >= batch.HeaderSize {
+			// A right checksum lets the fuzzer past it.
+			binary.BigEndian.PutUint32(b[17:], crc32.Checksum(b[crcStart:], castagnoli))
 		}
-		if _, err := r.draft.index(nil); err != nil {
-			t.Fatalf("index without configs: %v", err)
+		r := replayer{draft: newDraft(&Image{Version: -1})}
+		if err := r.batch(batch.Batch(b)); err == nil && r.next <= 0 {
+			t.Fatalf("a batch of %d bytes was replayed and nothing came of it", len(b))
 		}
 	})
 }
