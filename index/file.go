@@ -154,19 +154,26 @@ func (x *file) unmap() *mapping {
 	return m
 }
 
-// seal makes the index read-only and cuts the file to its published entries.
+// seal makes the index read-only and cuts the file to its published entries. Look-ups
+// never wait for the file system: they find the smaller, read-only map before the
+// file is cut, and the old map outlives those that still read it. On error the index
+// is sealed all the same, and the file keeps a tail of zeros, which opening it cuts.
 func (x *file) seal() error {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	if x.closed || !x.writable {
+		x.mu.Unlock()
 		return nil
 	}
-	// A reader may hold a count from before a truncation and look at entries that
-	// are about to be cut: wait for it, so that it never meets a missing page.
-	if m := x.unmap(); m != nil {
-		<-m.gone
-	}
 	size := int(x.count.Load()) * x.entry
+	x.writable, x.size = false, size
+	old := x.unmap()
+	x.mu.Unlock()
+
+	// A reader may hold a count from before a truncation and look at entries that
+	// are about to be cut: it must not meet a missing page.
+	if old != nil {
+		<-old.gone
+	}
 	f, _, err := openSame(x.path, os.O_RDWR, x.id)
 	if err != nil {
 		return fmt.Errorf("seal index: %w", err)
@@ -175,7 +182,6 @@ func (x *file) seal() error {
 	if err := f.Truncate(int64(size)); err != nil {
 		return fmt.Errorf("seal index: %w", err)
 	}
-	x.writable, x.size = false, size
 	return nil
 }
 
@@ -193,8 +199,13 @@ func (x *file) close() error {
 	return err
 }
 
-// fail remembers why the index could not be used.
-func (x *file) fail(err error) { x.failure.CompareAndSwap(nil, &err) }
+// fail remembers why the index could not be used, unless it is empty or closed:
+// then nothing is lost.
+func (x *file) fail(err error) {
+	if x.count.Load() > 0 {
+		x.failure.CompareAndSwap(nil, &err)
+	}
+}
 
 // Err is why a look-up had to do without the index, nil if none had to. The index
 // is then best rebuilt from the log.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -109,5 +110,43 @@ func TestOpenTimeChecksTheFile(t *testing.T) {
 		case x.Entries() != c.entries:
 			t.Errorf("%s: %d entries", name, x.Entries())
 		}
+	}
+}
+
+// Readers see whole entries also while Truncate and Append change them.
+func TestConcurrentTimeLookups(t *testing.T) {
+	x := newTimeIndex(t, 0, 12*1000)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for at := int64(0); ; at = (at + 37) % 40000 {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if ts, o := x.Lookup(at); ts > at || ts != -1 && ts%1000 != o%1000 {
+					t.Errorf("Lookup(%d) = %d, %d", at, ts, o)
+					return
+				}
+			}
+		}()
+	}
+	for round := int64(0); round < 20; round++ {
+		// The same slots get other times for other offsets in each round.
+		for i := int64(1); i <= 900; i++ {
+			if err := x.Append(1000*(i/25)+i+round, i+round); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x.Truncate(0)
+	}
+	close(done)
+	wg.Wait()
+	if err := x.Err(); err != nil {
+		t.Error(err)
 	}
 }
