@@ -163,7 +163,9 @@ func appendZstd(dst []byte, level int, src []byte) ([]byte, error) {
 	}
 	speed := zstd.EncoderLevelFromZstd(level)
 	e := &zstdEncoders[speed]
-	e.once.Do(func() { e.enc, e.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed)) })
+	e.once.Do(func() {
+		e.enc, e.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithLowerEncoderMem(true))
+	})
 	if e.err != nil {
 		return nil, fmt.Errorf("compress zstd: %w", e.err)
 	}

@@ -11,4 +11,19 @@
 //
 // The CRC (CRC-32C) covers everything from attributes to the end, so base offset
 // and leader epoch are patched in place without touching it.
+//
+// # What is checked where
+//
+//   - Validate, on the event loop, for what a producer sent: header and CRC, one pass
+//     over the bytes. After it all accessors are safe and the count is plausible.
+//   - ValidateRecords, for the rules of the topic: walks the records of an
+//     uncompressed batch, and decompresses a compressed one only if a rule cannot be
+//     decided by the header (NeedsDecompression: then not on the loop).
+//   - Next and All, for bytes read from a segment or sent by a leader: lengths only.
+//     The reader checks the CRC with ValidCRC and the offsets by what it expects.
+//
+// A compressed batch is otherwise stored as it came; that its records decompress is
+// the producer's affair, as far as the first bytes do not betray another codec. All
+// decompression is bounded by the caller, and no size found in the input is
+// believed.
 package batch
