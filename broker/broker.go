@@ -17,6 +17,7 @@ import (
 	"millrace/broker/controller"
 	"millrace/broker/data"
 	"millrace/broker/group"
+	"millrace/broker/http"
 	"millrace/broker/meta"
 	"millrace/broker/txn"
 	"millrace/net/server"
@@ -47,6 +48,7 @@ type Broker struct {
 	admin       *admin.Admin
 	producerIDs *txn.ProducerIDs
 	server      *server.Server
+	http        *http.Server
 
 	failed   chan error
 	stopping sync.Once
@@ -196,7 +198,7 @@ func (b *Broker) serve(version string) error {
 	if b.server, err = server.Start(serverOptions(cfg, d, b.log)); err != nil {
 		return err
 	}
-	return nil
+	return b.serveHTTP(version)
 }
 
 // forgetOffsets removes what groups committed for topics that are gone.
@@ -230,6 +232,9 @@ func (b *Broker) close(ctx context.Context) error {
 	}
 	if b.data != nil {
 		b.data.Close()
+	}
+	if b.http != nil {
+		errs = append(errs, b.http.Shutdown(ctx))
 	}
 	for _, d := range b.dirs {
 		errs = append(errs, d.Close())

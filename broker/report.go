@@ -27,6 +27,9 @@ func (b *Broker) Report() Report {
 		a := l.Addr
 		r.Listeners = append(r.Listeners, l.Name+"://"+net.JoinHostPort(a.Addr().String(), strconv.Itoa(int(a.Port()))))
 	}
+	if b.http != nil {
+		r.HTTP = b.http.Addr()
+	}
 	r.Engine = b.eachDir(func(i int) string { return b.dirs[i].Engine() })
 	r.IO = b.eachDir(func(i int) string { return b.dirs[i].IO() })
 	return r
