@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// minEntries is the least an index has room for.
+const minEntries = 2
+
 // file is what the memory-mapped indexes share: a file of fixed-size entries, a
 // published count, and a map that comes and goes.
 type file struct {
@@ -34,13 +37,11 @@ type file struct {
 	closed   bool       // under mu
 }
 
-// create makes the file new, with room for maxBytes of entries. An older file of
-// that name is unlinked, not truncated: somebody may still have it mapped.
+// create makes the file new, with room for maxBytes of entries, two at least: any
+// value of segment.index.bytes gives a usable index. An older file of that name is
+// unlinked, not truncated: somebody may still have it mapped.
 func (x *file) create(maxBytes int) error {
-	size := maxBytes / x.entry * x.entry
-	if size < x.entry {
-		return fmt.Errorf("create index %s: %d bytes hold no entry", x.path, maxBytes)
-	}
+	size := max(maxBytes/x.entry, minEntries) * x.entry
 	if err := os.Remove(x.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("create index: %w", err)
 	}

@@ -25,7 +25,7 @@ type Offset struct {
 }
 
 // CreateOffset makes a new, empty, writable index with room for maxBytes/8
-// entries, which are allocated on disk. A file of that name is replaced.
+// entries (at least two), which are allocated on disk. A file of that name is replaced.
 func CreateOffset(path string, baseOffset int64, maxBytes int) (*Offset, error) {
 	x := &Offset{file: file{path: path, entry: offsetEntry}, base: baseOffset}
 	if err := x.create(maxBytes); err != nil {
@@ -65,7 +65,7 @@ func ReopenOffset(path string, baseOffset int64, maxBytes int) (*Offset, error) 
 	if err := x.load(f); err != nil {
 		return nil, err
 	}
-	size := max(maxBytes/offsetEntry, x.Entries(), 1) * offsetEntry
+	size := max(maxBytes/offsetEntry, x.Entries(), minEntries) * offsetEntry
 	if err := x.reserve(f, size); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type Time struct {
 }
 
 // CreateTime makes a new, empty, writable index with room for maxBytes/12
-// entries, which are allocated on disk. A file of that name is replaced.
+// entries (at least two), which are allocated on disk. A file of that name is replaced.
 func CreateTime(path string, baseOffset int64, maxBytes int) (*Time, error) {
 	x := newTime(path, baseOffset)
 	if err := x.create(maxBytes); err != nil {
@@ -68,7 +68,7 @@ func ReopenTime(path string, baseOffset int64, maxBytes int) (*Time, error) {
 	if err := x.load(f); err != nil {
 		return nil, err
 	}
-	size := max(maxBytes/timeEntry, x.Entries(), 1) * timeEntry
+	size := max(maxBytes/timeEntry, x.Entries(), minEntries) * timeEntry
 	if err := x.reserve(f, size); err != nil {
 		return nil, err
 	}
