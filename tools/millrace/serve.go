@@ -96,11 +96,7 @@ func serve(cmd *cobra.Command, props map[string]string, log *slog.Logger, drain 
 	}
 	// What systemd misses now, it sees when the process ends.
 	_ = notify("STOPPING=1")
-	go func() {
-		s := <-signals
-		log.Error("exiting at once", "signal", s.String())
-		os.Exit(1)
-	}()
+	go exitOnSecond(signals, log)
 	stop, cancelStop := context.WithTimeout(context.Background(), drain)
 	defer cancelStop()
 	if err := b.Shutdown(stop); err != nil {
@@ -111,4 +107,19 @@ func serve(cmd *cobra.Command, props map[string]string, log *slog.Logger, drain 
 	}
 	log.Info("stopped: everything is on disk")
 	return nil
+}
+
+// sameSignal is how long after the first signal another one is taken for the same: timeout(1) and some shells deliver
+// one to the process and to its group.
+const sameSignal = 250 * time.Millisecond
+
+// exitOnSecond ends the process at the second signal. What was acknowledged is on the disk.
+func exitOnSecond(signals <-chan os.Signal, log *slog.Logger) {
+	first := time.Now()
+	for s := range signals {
+		if time.Since(first) > sameSignal {
+			log.Error("exiting at once", "signal", s.String())
+			os.Exit(1)
+		}
+	}
 }

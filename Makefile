@@ -1,0 +1,100 @@
+# Millrace: build, run and test. `make` alone explains the targets.
+
+SHELL := /bin/bash
+
+# The ring (io_uring) is behind a build tag, and its library needs the linker flag (ARCHITECTURE.md, "Two engines").
+# GOFLAGS of the caller are kept.
+export GOFLAGS := $(strip $(GOFLAGS) -tags=uring -ldflags=-checklinkname=0)
+export CGO_ENABLED ?= 0
+
+PREFIX    ?= /usr/local
+DATA_DIR  ?= data
+ARGS      ?=
+FUZZTIME  ?= 10s
+# Rounds of kill -9 under load in `make test`.
+CRASH_ROUNDS ?= 10
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.DEFAULT_GOAL := help
+.PHONY: help run build install test test-go test-clients test-crash race fuzz bench conformance lint fmt check clean
+
+## help: this list
+help:
+	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+## build: bin/millrace, the broker and its tools in one program
+build:
+	@mkdir -p bin
+	go build -trimpath -o bin/millrace ./tools/millrace
+
+## run: a broker on 127.0.0.1:9092, data in ./data, metrics on 127.0.0.1:9644 (ARGS="--set key=value" adds flags)
+run: build
+	bin/millrace serve --dev --data-dir $(DATA_DIR) $(ARGS)
+
+## install: bin/millrace and the systemd unit, below PREFIX (/usr/local)
+install: build
+	install -D -m 0755 bin/millrace $(DESTDIR)$(PREFIX)/bin/millrace
+	install -D -m 0644 tools/systemd/millrace.service $(DESTDIR)$(PREFIX)/lib/systemd/system/millrace.service
+	sed -i 's#/usr/local/bin/millrace#$(PREFIX)/bin/millrace#' $(DESTDIR)$(PREFIX)/lib/systemd/system/millrace.service
+	test -e $(DESTDIR)/etc/millrace/millrace.properties || \
+		install -D -m 0644 tools/systemd/millrace.properties $(DESTDIR)/etc/millrace/millrace.properties
+
+## test: everything that must hold: both engines, the clients of other languages, kill -9 under load
+test: test-go test-clients test-crash
+
+## test-go: go vet and the Go tests, on the ring and on pwritev2
+test-go:
+	tools/deps/install
+	go vet ./...
+	go test ./...
+	go test -count=1 ./tools/deps
+	GOFLAGS= go vet ./segment/... ./tools/millrace/...
+	GOFLAGS= go test ./segment/... ./broker
+
+## test-clients: kcat, Java, Python, Node and Go clients against a broker, each reading what the others wrote
+test-clients: build
+	if [ -x tools/clients/run.sh ]; then tools/clients/install.sh && tools/clients/run.sh; fi
+
+## test-crash: kill -9 under load (CRASH_ROUNDS times), then everything acknowledged is there, once and in order
+test-crash: build
+	if [ -x tools/crash/run.sh ]; then tools/crash/run.sh $(CRASH_ROUNDS); fi
+
+## race: the Go tests under the race detector
+race:
+	CGO_ENABLED=1 go test -race ./...
+
+## fuzz: each fuzz target for FUZZTIME (10s)
+fuzz:
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
+			echo "fuzz $$dir $$target"; \
+			go test $$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+		done; \
+	done
+
+## bench: side by side with Apache Kafka and the bare floor (ARGS are flags of bench/run)
+bench: build
+	go run ./bench/run $(ARGS)
+
+## conformance: the franz-go suite and the comparison with Apache Kafka, probe by probe
+conformance: build
+	go run ./tools/conformance $(ARGS)
+
+## lint: gofmt, go vet, staticcheck, and golangci-lint where it is installed
+lint:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run make fmt"; exit 1; }
+	go vet ./...
+	GOFLAGS= go run $(STATICCHECK) -tags uring ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags uring ./...; fi
+
+## fmt: gofmt over everything
+fmt:
+	gofmt -w .
+
+## check: exactly what CI runs
+check: build lint test
+
+## clean: remove what was built (not the data)
+clean:
+	rm -rf bin
