@@ -161,10 +161,10 @@ func (c *Conn) begin(r *Request, frame []byte) error {
 	l := c.loop
 	header, body, err := wire.ParseRequestHeader(frame)
 	if err != nil {
-		l.s.uncharge(c, r.charge)
-		r.drop()
 		l.n.malformed.Add(1)
 		l.s.hint(c, frame, err.Error())
+		l.s.uncharge(c, r.charge)
+		r.drop()
 		return err
 	}
 	r.Header, r.Body = header, body

@@ -41,7 +41,7 @@ func TestHostileClients(t *testing.T) {
 	}()
 	var whole, cut atomic.Int64
 	var wg sync.WaitGroup
-	end := time.Now().Add(2500 * time.Millisecond)
+	end := time.Now().Add(1500 * time.Millisecond)
 	for i := range 48 {
 		wg.Add(1)
 		go func() {
@@ -67,7 +67,7 @@ func TestHostileClients(t *testing.T) {
 		return st.Connections == 0 && st.InFlight == 0 && st.InputBytes == 0 && st.Paused == 0 && h.released()
 	})
 	st := s.Stats()
-	if whole.Load() < 100 || cut.Load() < 20 || st.ColdReads == 0 || st.Panics > 0 {
+	if whole.Load() < 50 || cut.Load() < 10 || st.ColdReads == 0 || st.Panics > 0 {
 		t.Fatalf("%d whole responses, %d aborted connections, %+v", whole.Load(), cut.Load(), st)
 	}
 }

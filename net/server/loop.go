@@ -26,11 +26,9 @@ type loop struct {
 	ev    gnet.EventLoop
 	epoll int // the loop's own epoll, for taking read interest away
 
-	bell     net.Conn // our end of the doorbell
-	bellConn gnet.Conn
-	belled   atomic.Bool // a byte is under way
-	rings    atomic.Int64
-
+	bell        net.Conn // our end of the doorbell
+	bellConn    gnet.Conn
+	belled      atomic.Bool             // a byte is under way
 	answers     atomic.Pointer[Request] // answered requests, newest first
 	wakes       atomic.Pointer[Conn]    // connections with bits set, newest first
 	mu          sync.Mutex
@@ -360,8 +358,12 @@ func (e *events) OnTraffic(g gnet.Conn) gnet.Action {
 		if _, err := g.Discard(-1); err != nil {
 			return gnet.Close
 		}
-		c.rings.Add(1)
 		c.pass()
+	case *witness:
+		if _, err := g.Discard(-1); err != nil {
+			return gnet.Close
+		}
+		c.read <- struct{}{}
 	case *Conn:
 		return c.loop.traffic(c)
 	}
