@@ -29,6 +29,9 @@ func clientOptions(addr string) []kgo.Opt {
 		kgo.MetadataMinAge(50 * time.Millisecond),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
 		kgo.DialTimeout(2 * time.Second),
+		// A kill right after a connection's first request looks like a broker that wants
+		// another security protocol, which the client would not try again.
+		kgo.AlwaysRetryEOF(),
 	}
 }
 
