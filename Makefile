@@ -17,7 +17,7 @@ CRASH_ROUNDS ?= 10
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-go test-clients test-crash race fuzz bench conformance lint fmt check clean
+.PHONY: help run build install test test-go test-clients test-crash race fuzz bench bench-conns conformance lint fmt check clean
 
 ## help: this list
 help:
@@ -76,6 +76,10 @@ fuzz:
 ## bench: side by side with Apache Kafka and the bare floor (ARGS are flags of bench/run)
 bench: build
 	go run ./bench/run $(ARGS)
+
+## bench-conns: 10,000 idle and 200 busy connections: nothing refused, memory within its limit
+bench-conns: build
+	go run ./bench/conns $(ARGS)
 
 ## conformance: the franz-go suite and the comparison with Apache Kafka, probe by probe
 conformance: build
