@@ -41,6 +41,8 @@ type group struct {
 	// unsynced is the members that have not sent SyncGroup in this generation.
 	unsynced  map[string]struct{}
 	syncTimer timer
+	// beginning: the generation is on its way to the disk; nobody may hear of it.
+	beginning bool
 	// assigning: the leader's assignment is on its way to the disk.
 	assigning bool
 

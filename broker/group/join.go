@@ -144,8 +144,7 @@ func (j *joining) joinKnown(g *group) {
 	m := g.members[req.MemberID]
 	same := m.matches(req.Protocols)
 	switch {
-	case g.state == CompletingRebalance && same && m.join != nil:
-		// The generation is being written; the answer goes to this request.
+	case g.beginning && same: // the answer comes when the generation is written
 		g.parkJoin(m, j.parkedJoin)
 	case g.state == CompletingRebalance && same,
 		g.state == Stable && same && g.leader != m.id:

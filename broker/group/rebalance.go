@@ -28,7 +28,7 @@ func (g *group) prepareRebalance(reason string) {
 		}
 	}
 	g.sh.disarm(&g.syncTimer)
-	g.assigning = false
+	g.beginning, g.assigning = false, false
 	clear(g.unsynced)
 	g.sh.svc.log.Info("preparing to rebalance group", "group", logged(g.id), "state", g.state.String(),
 		"generation", g.generation, "members", len(g.members), "reason", logged(reason))
@@ -109,8 +109,10 @@ func (g *group) completeJoin() {
 		}
 	}
 	generation := g.generation
+	g.beginning = true
 	g.persist(nil, func(err *kerr.Error) {
 		if g.state == CompletingRebalance && g.generation == generation {
+			g.beginning = false
 			g.beginGeneration(err)
 		}
 	})

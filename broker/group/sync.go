@@ -67,8 +67,7 @@ func (g *group) checkSync(req *kmsg.SyncGroupRequest) *kerr.Error {
 		return kerr.InconsistentGroupProtocol
 	case g.state == PreparingRebalance:
 		return kerr.RebalanceInProgress
-	case g.state == CompletingRebalance && g.members[req.MemberID].join != nil:
-		// The generation is not on the disk yet, so nobody has been told of it.
+	case g.beginning: // nobody has been told of this generation
 		return kerr.RebalanceInProgress
 	}
 	return nil
