@@ -105,7 +105,7 @@ func (l *loop) readCold(c *Conn, p *Part, sent, n int) {
 	if c.warm.part != p {
 		c.warm = warmRange{part: p, end: sent}
 	}
-	c.warm.reading, c.warm.next = true, sent+n
+	c.warm.cold, c.warm.reading, c.warm.next = true, true, sent+n
 	l.n.coldReads.Add(1)
 	l.s.readers.submit(coldRead{c: c, fd: p.Fd, off: p.Off + int64(sent), n: n})
 }

@@ -52,14 +52,14 @@ type Conn struct {
 	warm       warmRange
 	orphans    *Request  // answered requests of a gone connection whose file a reader still has
 	active     time.Time // last input or reply
-	progress   time.Time // last time that output moved, or began to wait
-	turn       bool      // input is being consumed: whoever does that flushes at the end
-	dirty      bool      // in loop.dirty
-	again      bool      // in loop.again
-	armed      bool      // waiting for the socket to be writable
-	inEpoll    bool      // known to the auxiliary epoll
-	paused     bool      // read interest is taken away
-	starved    bool      // paused for the budget of the process
+	stall      stall
+	turn       bool // input is being consumed: whoever does that flushes at the end
+	dirty      bool // in loop.dirty
+	again      bool // in loop.again
+	armed      bool // waiting for the socket to be writable
+	inEpoll    bool // known to the auxiliary epoll
+	paused     bool // read interest is taken away
+	starved    bool // paused for the budget of the process
 }
 
 // closer is a callback for the end of a connection.

@@ -11,6 +11,34 @@ var (
 	errIdle       = errors.New("idle")
 )
 
+// stall is how output goes that did not fit into the socket.
+type stall struct {
+	since time.Time // when it first did not; zero if everything fits
+	moved time.Time // when it last went on
+	sent  int       // bytes since then
+}
+
+// wait notes that the socket is full.
+func (s *stall) wait(now time.Time) {
+	if s.since.IsZero() {
+		*s = stall{since: now, moved: now}
+	}
+}
+
+// slow reports whether the client takes too little: nothing for limit, or less than rate
+// bytes per second for longer. Queued output holds memory that others need.
+func (s *stall) slow(now time.Time, limit time.Duration, rate int) bool {
+	if s.since.IsZero() {
+		return false
+	}
+	return now.Sub(s.moved) > limit || now.Sub(s.since) > limit+duration(s.sent, rate)
+}
+
+// duration is how long n bytes take at rate bytes per second.
+func duration(n, rate int) time.Duration {
+	return time.Duration(float64(n) / float64(rate) * float64(time.Second))
+}
+
 // sweep looks at a part of the loop's connections for deadlines that have passed; after
 // sweepParts ticks it has seen them all. A linear look at a few thousand structs costs
 // less than keeping timers for each request would.
@@ -36,14 +64,13 @@ func (l *loop) sweep() {
 func (l *loop) overdue(c *Conn) error {
 	o := &l.s.o
 	switch {
-	case c.armed && l.now.Sub(c.progress) > o.SlowReaderTimeout:
+	case c.armed && c.stall.slow(l.now, o.SlowReaderTimeout, o.MinByteRate):
 		l.n.slowReaders.Add(1)
 		return errSlowReader
 	case c.paused:
 		return nil
 	case !c.in.between():
-		arrived := time.Duration(c.in.fill) * time.Second / time.Duration(o.MinFrameRate)
-		if l.now.Sub(c.in.began) > o.FrameTimeout+arrived {
+		if l.now.Sub(c.in.began) > o.FrameTimeout+duration(c.in.fill, o.MinByteRate) {
 			l.n.slowSenders.Add(1)
 			return errSlowSender
 		}

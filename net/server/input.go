@@ -51,9 +51,8 @@ func (l *loop) consume(c *Conn, data []byte) error {
 	for len(data) > 0 {
 		if in.between() {
 			if l.overBudget(c) {
-				l.pause(c)
 				in.hold(data)
-				return nil
+				return l.pause(c)
 			}
 			in.began = l.now
 		}

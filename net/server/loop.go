@@ -48,6 +48,7 @@ type loop struct {
 	again    []*Conn // to be served by the next pass
 	spare    []*Conn // memory of again
 	hungry   []*Conn // starved connections
+	passSent int     // bytes sent since the pass began
 	sweepAt  int     // index in conns of the next to be looked at
 	draining bool    // no new frames; connections close when their queue is empty
 	gather   gather
@@ -112,6 +113,7 @@ func (l *loop) ring() {
 func (l *loop) pass() {
 	l.belled.Store(false)
 	l.now = time.Now()
+	l.passSent = 0
 	l.runPosted()
 	l.takeAnswers()
 	l.takeWakes()
@@ -123,7 +125,7 @@ func (l *loop) pass() {
 		c := l.dirty[i]
 		c.dirty = false
 		if !c.again { // else it is served below
-			l.serve(c)
+			l.serveInPass(c)
 		}
 	}
 	clear(l.dirty)
@@ -133,7 +135,7 @@ func (l *loop) pass() {
 	l.again = l.spare[:0]
 	for _, c := range again {
 		c.again = false
-		l.serve(c)
+		l.serveInPass(c)
 	}
 	clear(again)
 	l.spare = again
@@ -233,6 +235,16 @@ func (l *loop) requeue(c *Conn) {
 	}
 }
 
+// serveInPass serves c, or has the next pass do so if this one has sent its share:
+// a thousand connections with a turn each would keep the sockets waiting.
+func (l *loop) serveInPass(c *Conn) {
+	if l.passSent >= passBytes {
+		l.requeue(c)
+		return
+	}
+	l.serve(c)
+}
+
 // serve resumes the input of c if it may be, and sends what there is.
 func (l *loop) serve(c *Conn) {
 	if c.gone.Load() {
@@ -275,7 +287,7 @@ func (l *loop) trafficTurn(c *Conn, data []byte) (err error) {
 	c.turn = true
 	if c.in.rest != nil {
 		// Paused while gnet had another read under way.
-		err = c.in.holdMore(data)
+		c.in.holdMore(data)
 	} else {
 		err = l.consume(c, data)
 	}

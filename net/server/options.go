@@ -35,9 +35,9 @@ type Options struct {
 	MaxConnections   int   // max.connections; default unlimited
 	MaxConnectionsIP int   // max.connections.per.ip; default unlimited
 
-	FrameTimeout      time.Duration // for one request to arrive; default 30 s, plus what has arrived at MinFrameRate
-	MinFrameRate      int           // bytes per second that a slow sender must keep up beyond FrameTimeout; default 16 KiB
-	SlowReaderTimeout time.Duration // without progress on queued output; default 30 s
+	FrameTimeout      time.Duration // for one request to arrive, beyond the time that its bytes take at MinByteRate; default 30 s
+	SlowReaderTimeout time.Duration // without progress on queued output, and beyond its time at MinByteRate; default 30 s
+	MinByteRate       int           // bytes per second that slow clients must keep up; default 16 KiB
 	MaxIdle           time.Duration // connections.max.idle.ms; default 10 min
 }
 
@@ -71,7 +71,7 @@ func (o *Options) complete() error {
 	setDefault(&o.MaxConnRequests, 1000)
 	setDefault(&o.MaxConnQueued, 8<<20)
 	setDefault(&o.MaxInputBytes, 256<<20)
-	setDefault(&o.MinFrameRate, 16<<10)
+	setDefault(&o.MinByteRate, 16<<10)
 	setDefault(&o.FrameTimeout, 30*time.Second)
 	setDefault(&o.SlowReaderTimeout, 30*time.Second)
 	setDefault(&o.MaxIdle, 10*time.Minute)
@@ -83,7 +83,7 @@ func (o *Options) complete() error {
 		{"MaxFrameBytes", int64(o.MaxFrameBytes)}, {"MaxControlBytes", int64(o.MaxControlBytes)},
 		{"MaxConnBytes", int64(o.MaxConnBytes)}, {"MaxConnRequests", int64(o.MaxConnRequests)},
 		{"MaxConnQueued", int64(o.MaxConnQueued)}, {"MaxInputBytes", o.MaxInputBytes},
-		{"MinFrameRate", int64(o.MinFrameRate)}, {"FrameTimeout", int64(o.FrameTimeout)},
+		{"MinByteRate", int64(o.MinByteRate)}, {"FrameTimeout", int64(o.FrameTimeout)},
 		{"SlowReaderTimeout", int64(o.SlowReaderTimeout)}, {"MaxIdle", int64(o.MaxIdle)},
 	} {
 		if v.n < 0 {

@@ -11,6 +11,8 @@ import (
 const (
 	// turnBytes is what one connection may send before others have a turn.
 	turnBytes = 1 << 20
+	// passBytes is what a pass may send before the loop looks at its sockets again.
+	passBytes = 4 << 20
 	// gatherParts is the most pieces in one sendmsg.
 	gatherParts = 128
 	// smallRange is the size up to which a file range is copied into the sendmsg
@@ -55,6 +57,7 @@ func (l *loop) flush(c *Conn) error {
 		l.popSent(c)
 		r := c.head
 		if r == nil || !r.ready {
+			c.stall = stall{}
 			break
 		}
 		if r.failed {
@@ -213,8 +216,10 @@ func (g *gather) sendmsg(fd, flags int) (int, error) {
 // that are complete.
 func (l *loop) moved(c *Conn, n int) {
 	l.n.bytesOut.Add(int64(n))
+	l.passSent += n
+	c.stall.sent += n
 	if n > 0 {
-		c.progress = l.now
+		c.stall.moved = l.now
 		c.active = l.now
 	}
 	for n > 0 {

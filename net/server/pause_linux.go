@@ -53,17 +53,16 @@ func (l *loop) interest(fd int, events uint32) error {
 
 // pause takes away the read interest of c. It happens between two frames, but for the
 // last pause of all, when the server shuts down.
-func (l *loop) pause(c *Conn) {
+func (l *loop) pause(c *Conn) error {
 	if c.paused {
-		return
+		return nil
 	}
 	if err := l.interest(c.fd, eventsNone); err != nil {
-		// It goes on being read, one buffer at a time, and comes here again.
-		l.s.log.Error("cannot hold back a connection", "remote", c.remote, "err", err)
-		return
+		return err
 	}
 	c.paused = true
 	l.n.paused.Add(1)
+	return nil
 }
 
 // resume takes up what was held back of c's input and, unless that was enough to pause
@@ -78,13 +77,12 @@ func (l *loop) resume(c *Conn) error {
 }
 
 // holdMore adds data to what is held back.
-func (in *input) holdMore(data []byte) error {
+func (in *input) holdMore(data []byte) {
 	all := getBuffer(in.restN + len(data))
 	n := copy(all.b, in.rest.b[:in.restN])
 	n += copy(all.b[n:], data)
 	in.rest.free()
 	in.rest, in.restN = all, n
-	return nil
 }
 
 // checkTimeout is how long a loop has for each step of checkPause. It is long because

@@ -139,7 +139,7 @@ func TestAReaderWithoutProgressIsClosed(t *testing.T) {
 }
 
 func TestASlowSenderIsClosedAndASteadyOneIsNot(t *testing.T) {
-	s := startServer(t, Options{Handler: echo, FrameTimeout: 150 * time.Millisecond, MinFrameRate: 10 << 10})
+	s := startServer(t, Options{Handler: echo, FrameTimeout: 150 * time.Millisecond, MinByteRate: 10 << 10})
 	silent := dial(t, s)
 	silent.send(requestFrame(0, 1, make([]byte, 100))[:2]) // not even a length
 	stuck := dial(t, s)

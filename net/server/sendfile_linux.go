@@ -10,13 +10,14 @@ import (
 // coldPiece is how much of a range is read into the page cache at a time, bytes.
 const coldPiece = 1 << 20
 
-// warmRange is the part of the file range being sent that a reader goroutine has put
-// into the page cache. It is sent without being probed again: if it was evicted in the
-// meantime the loop waits for the disk once, but the connection moves on, whatever the
-// pressure on the cache.
+// warmRange is what of the file range being sent is in the page cache: it was probed,
+// or a reader goroutine has read it. It is sent without being probed again: if it was
+// evicted in the meantime the loop waits for the disk once, but the connection moves on,
+// whatever the pressure on the cache.
 type warmRange struct {
 	part    *Part
 	end     int  // the part is warm up to here, from where it was asked for
+	cold    bool // it was not when it was probed
 	reading bool // a reader goroutine is at work
 	next    int  // where it will have got to
 }
@@ -38,7 +39,7 @@ func (l *loop) sendFile(c *Conn, p *Part, left int) (n int, wait bool, err error
 			want = min(want, c.warm.end-r.sent)
 		}
 		// Ahead of the sender, so that disk and socket work at the same time.
-		if !c.warm.reading && c.warm.end < p.Len {
+		if c.warm.cold && !c.warm.reading && c.warm.end < p.Len {
 			l.readCold(c, p, c.warm.end, p.Len-c.warm.end)
 		}
 	}
@@ -79,8 +80,14 @@ func (l *loop) resident(c *Conn, p *Part, sent int) bool {
 			return false
 		}
 	}
-	last := min(p.Len-sent, turnBytes) - 1
-	return l.probe(p.Fd, p.Off+int64(sent)) && l.probe(p.Fd, p.Off+int64(sent+last))
+	n := min(p.Len-sent, turnBytes)
+	if !l.probe(p.Fd, p.Off+int64(sent)) || !l.probe(p.Fd, p.Off+int64(sent+n-1)) {
+		return false
+	}
+	if !c.warm.reading {
+		c.warm = warmRange{part: p, end: sent + n}
+	}
+	return true
 }
 
 // probe reports whether the byte at off can be read without waiting. The end of the

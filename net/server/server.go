@@ -170,7 +170,10 @@ func (s *Server) awaitDrained(ctx context.Context) error {
 func (l *loop) drain() {
 	l.draining = true
 	for _, c := range append([]*Conn(nil), l.conns...) {
-		l.pause(c)
+		if err := l.pause(c); err != nil {
+			l.close(c, err)
+			continue
+		}
 		l.markDirty(c)
 	}
 }

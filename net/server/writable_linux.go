@@ -82,7 +82,7 @@ func (w *writable) arm(c *Conn) error {
 		c.inEpoll = true
 	}
 	c.armed = true
-	c.progress = c.loop.now
+	c.stall.wait(c.loop.now)
 	if err := unix.EpollCtl(w.epoll, op, c.fd, &ev); err != nil {
 		return fmt.Errorf("epoll_ctl on the writable set: %w", err)
 	}

@@ -9,7 +9,6 @@ var (
 	errNegativeLength = errors.New("negative length")
 	errLength         = errors.New("length exceeds the request")
 	errVarint         = errors.New("varint is too long")
-	errTrailing       = errors.New("bytes after the end of the request")
 )
 
 // decoder reads Kafka's primitive types from b. After the first error every read

@@ -56,8 +56,8 @@ type ForgottenTopic struct {
 	Partitions []int32
 }
 
-// Decode fills r from the body of a request. On error the content of r is
-// meaningless.
+// Decode fills r from the body of a request. Bytes after its end are ignored, as Kafka
+// does. On error the content of r is meaningless.
 func (r *FetchRequest) Decode(version int16, body []byte) error {
 	if version < FetchMinVersion || version > FetchMaxVersion {
 		return fmt.Errorf("decode Fetch: version %d is not served", version)
@@ -88,9 +88,6 @@ func (r *FetchRequest) Decode(version int16, body []byte) error {
 	}
 	if flexible {
 		r.decodeTags(&d, version)
-	}
-	if d.err == nil && len(d.b) > 0 {
-		d.err = errTrailing
 	}
 	if d.err != nil {
 		return fmt.Errorf("decode Fetch v%d: %w", version, d.err)

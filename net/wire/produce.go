@@ -32,8 +32,8 @@ type ProducePartition struct {
 	Null    bool // the records are null rather than empty
 }
 
-// Decode fills r from the body of a request. On error the content of r is
-// meaningless.
+// Decode fills r from the body of a request. Bytes after its end are ignored, as Kafka
+// does. On error the content of r is meaningless.
 func (r *ProduceRequest) Decode(version int16, body []byte) error {
 	if version < ProduceMinVersion || version > ProduceMaxVersion {
 		return fmt.Errorf("decode Produce: version %d is not served", version)
@@ -74,9 +74,6 @@ func (r *ProduceRequest) Decode(version int16, body []byte) error {
 	}
 	if flexible {
 		d.skipTags()
-	}
-	if d.err == nil && len(d.b) > 0 {
-		d.err = errTrailing
 	}
 	if d.err != nil {
 		return fmt.Errorf("decode Produce v%d: %w", version, d.err)

@@ -107,15 +107,15 @@ func TestProduceRequestsOfEachVersionDecode(t *testing.T) {
 	})
 }
 
-// cutNeverDecodes checks that a request that lacks its end, or has one more byte, is an
-// error.
+// cutNeverDecodes checks that a request that lacks its end is an error, and one with more
+// bytes is not.
 func cutNeverDecodes(t *rapid.T, body []byte, decode func([]byte) error) {
 	cut := rapid.IntRange(0, len(body)-1).Draw(t, "cut")
 	if err := decode(body[:cut:cut]); err == nil {
 		t.Fatalf("decoded %d of %d bytes", cut, len(body))
 	}
-	if err := decode(append(body[:len(body):len(body)], 0)); err == nil {
-		t.Fatal("decoded a request with a byte after its end")
+	if err := decode(append(body[:len(body):len(body)], 0)); err != nil {
+		t.Fatalf("a byte after its end: %v", err)
 	}
 }
 
