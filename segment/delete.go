@@ -27,10 +27,12 @@ func (l *Log) Delete() error {
 		return ErrClosed
 	}
 	l.closed = true
-	for l.inFlight {
-		l.idle.Wait()
-	}
+	l.waitLanded()
 	l.idle.Broadcast()
+	// No job may be half way when the name becomes free: it would touch files of a log made anew under it.
+	l.mu.Unlock()
+	l.dir.keeper.drain()
+	l.mu.Lock()
 	aside, err := asideName(l.path)
 	if err == nil {
 		err = os.Rename(l.path, aside)
@@ -123,7 +125,8 @@ func (d *Dir) Orphans(known func(topic string, partition int32, id [16]byte) boo
 func (d *Dir) isOpen(topic string, partition int32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.logs[topicPartition{topic, partition}] != nil
+	_, taken := d.logs[topicPartition{topic, partition}]
+	return taken
 }
 
 // parsePartitionDir splits TOPIC-PARTITION.

@@ -214,22 +214,25 @@ func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error)
 		d.mu.Unlock()
 		return nil, ErrClosed
 	}
-	if d.logs[tp] != nil {
+	if _, taken := d.logs[tp]; taken {
 		d.mu.Unlock()
 		return nil, fmt.Errorf("open log %s: already open", l.path)
 	}
-	d.logs[tp] = l
-	l.mu.Lock() // housekeeping waits until it is recovered
+	d.logs[tp] = nil // taken; nobody else sees the log before it is recovered
 	d.mu.Unlock()
 	d.recovering <- struct{}{}
 	err := l.open()
 	<-d.recovering
-	l.closed = err != nil
-	l.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil && d.closed {
+		err = ErrClosed
+	}
 	if err != nil {
-		d.forget(tp, l)
+		delete(d.logs, tp)
 		return nil, fmt.Errorf("open log %s: %w", l.path, err)
 	}
+	d.logs[tp] = l
 	return l, nil
 }
 
@@ -247,7 +250,9 @@ func (d *Dir) all() []*Log {
 	defer d.mu.Unlock()
 	logs := make([]*Log, 0, len(d.logs))
 	for _, l := range d.logs {
-		logs = append(logs, l)
+		if l != nil {
+			logs = append(logs, l)
+		}
 	}
 	return logs
 }
@@ -279,9 +284,7 @@ func (d *Dir) Close() error {
 			errs = append(errs, err)
 		}
 	}
-	if d.Err() == nil {
-		d.writer.close()
-	}
+	d.writer.close()
 	d.keeper.close()
 	if err := d.startOffsets.write(); err != nil {
 		errs = append(errs, err)
@@ -290,7 +293,7 @@ func (d *Dir) Close() error {
 	if err == nil && d.Err() == nil {
 		err = writeFileDurable(filepath.Join(d.opts.Path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))
 	}
-	if d.Err() == nil {
+	if !d.writer.dead.Load() {
 		d.pool.Close()
 	}
 	d.lock.Close()

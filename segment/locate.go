@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sort"
 	"sync"
@@ -292,6 +293,9 @@ func (l *Log) indexesOf(seg *segment, block bool) (*indexes, error) {
 		return x, nil
 	}
 	x, err := openIndexes(seg.path, seg.baseOffset)
+	if err == nil && l.lacksEntries(seg, x) {
+		err = errors.New("it has no entries")
+	}
 	if err != nil {
 		l.dir.log.Warn("index unusable, rebuilding it from the log", "file", seg.path, "err", err)
 		if x, err = l.rebuildIndexes(seg); err != nil {
@@ -300,6 +304,28 @@ func (l *Log) indexesOf(seg *segment, block bool) (*indexes, error) {
 	}
 	seg.indexes.Store(x)
 	return x, nil
+}
+
+// lacksEntries says that a sealed segment's indexes are empty though its batches must have left entries: the files
+// were emptied, or their pages never reached the disk.
+func (l *Log) lacksEntries(seg *segment, x *indexes) bool {
+	if seg.size == 0 {
+		return false
+	}
+	if x.offsets.Entries() == 0 && seg.size > 1<<20 {
+		return true
+	}
+	if x.times.Entries() > 0 {
+		return false
+	}
+	scan, f, err := l.scanFile(seg)
+	if err != nil {
+		return false
+	}
+	defer f.Release()
+	defer scan.close()
+	first, err := scan.batchAt(0, seg.baseOffset, math.MinInt32, false)
+	return err == nil && first != nil && first.MaxTimestamp() >= 0
 }
 
 // indexIsBad has the indexes of a sealed segment rebuilt, once, by the next look-up that may wait.

@@ -53,15 +53,23 @@ func (l *Log) recover() error {
 	}
 	if end > rp {
 		path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
-		if l.writeSnapshot(path, l.producers.AppendSnapshot(nil)) {
+		if err := writeFileDurable(path, l.producers.AppendSnapshot(nil)); err != nil {
+			l.dir.log.Warn("producer snapshot not written", "file", path, "err", err)
+		} else {
 			l.snapshotAt = path
-			l.advanceRecoveryPoint(end)
+			l.advanceRecoveryPoint(min(end, l.lastOffset()))
 		}
-	} else if end < rp {
-		l.recoveryPoint = end
-		l.dir.recoveryPoints.set(l.topic, l.partition, end)
 	}
 	return nil
+}
+
+// lastOffset is one past the last offset in the segments; it is below the end only if data below the log start
+// offset was lost.
+func (l *Log) lastOffset() int64 {
+	if n := len(l.segments); n > 0 {
+		return l.segments[n-1].nextOffset
+	}
+	return l.end.Load()
 }
 
 // cleanDirectory removes what a crash left half made and lists the segments.
@@ -218,10 +226,14 @@ func (l *Log) recoverProducers(end int64) error {
 	if len(l.segments) > 0 {
 		from = l.segments[0].baseOffset
 	}
+	loaded := false
 	for _, at := range l.snapshots() {
 		path := filepath.Join(l.path, baseName(at)+snapshotSuffix)
-		if at > end {
-			os.Remove(path) // of batches that were cut
+		if at > end || loaded && !l.isBase(at) {
+			os.Remove(path) // of batches that were cut, or obsolete
+			continue
+		}
+		if loaded {
 			continue
 		}
 		if err := l.producers.ReadSnapshot(path); err != nil {
@@ -231,7 +243,7 @@ func (l *Log) recoverProducers(end int64) error {
 		}
 		l.snapshotAt = path
 		from = max(from, at)
-		break
+		loaded = true
 	}
 	now := l.dir.nowMs()
 	return l.eachHeader(from, func(b batch.Batch) error {
@@ -240,6 +252,12 @@ func (l *Log) recoverProducers(end int64) error {
 		}
 		return nil
 	})
+}
+
+// isBase says that a segment begins at offset.
+func (l *Log) isBase(offset int64) bool {
+	i := l.segmentIndex(offset)
+	return i < len(l.segments) && l.segments[i].baseOffset == offset
 }
 
 // snapshots lists the offsets of producer snapshots, newest first.
@@ -278,7 +296,15 @@ func (l *Log) eachHeaderOf(seg *segment, from int64, f func(batch.Batch) error) 
 	defer s.close()
 	pos, least := int64(0), seg.baseOffset
 	if from > seg.baseOffset {
-		if x, err := l.indexesOf(seg, true); err == nil && x != nil {
+		x := seg.indexes.Load()
+		if x == nil && seg.sealed {
+			// Not kept: most segments are never looked up.
+			if opened, err := openIndexes(seg.path, seg.baseOffset); err == nil {
+				defer opened.offsets.Release()
+				x = opened
+			}
+		}
+		if x != nil {
 			if entry, at := x.offsets.Lookup(from); at > 0 {
 				if b, err := s.batchAt(int64(at), seg.baseOffset, math.MinInt32, false); err == nil && b != nil && b.LastOffset() == entry {
 					pos, least = int64(at), b.BaseOffset()

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"time"
@@ -11,14 +10,17 @@ import (
 // ApplyRetention deletes the oldest segments that the configuration no longer wants and says how many. One pass;
 // running it again changes nothing. The active segment is deleted only after it was rolled because all of it is too old.
 func (l *Log) ApplyRetention() (segments int, err error) {
+	now := l.dir.nowMs()
+	if err := l.learnOldTimes(now); err != nil {
+		return 0, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.cutting {
 		return 0, nil
 	}
-	now := l.dir.nowMs()
-	n, err := l.countStart()
-	if l.cfg.DeleteByRetention && err == nil {
+	n := l.countStart()
+	if l.cfg.DeleteByRetention {
 		n, err = l.countRetained(n, now)
 	}
 	if n == 0 || err != nil {
@@ -31,12 +33,33 @@ func (l *Log) ApplyRetention() (segments int, err error) {
 }
 
 // countStart is how many segments are wholly below the log start offset.
-func (l *Log) countStart() (n int, err error) {
+func (l *Log) countStart() (n int) {
 	start := l.start.Load()
 	for n < len(l.segments)-1 && l.segments[n+1].baseOffset <= start && l.segments[n].sealed {
 		n++
 	}
-	return n, nil
+	return n
+}
+
+// learnOldTimes makes the largest timestamps known of the segments that retention by time will look at. No lock is
+// held: indexes may have to be read.
+func (l *Log) learnOldTimes(now int64) error {
+	l.mu.Lock()
+	segments, cfg := append([]*segment(nil), l.segments...), l.cfg
+	l.mu.Unlock()
+	if !cfg.DeleteByRetention || cfg.RetentionMs < 0 {
+		return nil
+	}
+	for _, s := range segments {
+		ts, _, err := l.largestTimestamp(s)
+		if errors.Is(err, ErrClosed) || errors.Is(err, ErrOffsetOutOfRange) {
+			return nil // deleted meanwhile
+		}
+		if err != nil || ts >= 0 && ts <= now && now-ts <= cfg.RetentionMs {
+			return err
+		}
+	}
+	return nil
 }
 
 // countRetained adds to n the segments that are too old or too many bytes.
@@ -81,13 +104,10 @@ func (l *Log) countRetained(n int, now int64) (int, error) {
 // tooOld says that the segment is past retention.ms by its largest timestamp. Where that lies in the future, which a
 // client's clock can cause, the time of the file's last change counts, so that such records do not stay for ever.
 func (l *Log) tooOld(s *segment, now int64) (bool, error) {
-	if l.cfg.RetentionMs < 0 {
+	if l.cfg.RetentionMs < 0 || !s.timesKnown {
 		return false, nil
 	}
-	ts, err := l.largestTimestamp(s)
-	if err != nil {
-		return false, err
-	}
+	ts := s.maxTimestamp
 	if ts > now || ts < 0 {
 		fi, err := os.Stat(s.path + logSuffix)
 		if err != nil {
@@ -102,25 +122,28 @@ func (l *Log) tooOld(s *segment, now int64) (bool, error) {
 	return now-ts > l.cfg.RetentionMs, nil
 }
 
-// largestTimestamp is the segment's largest timestamp, -1 if it has none. Under l.mu.
-func (l *Log) largestTimestamp(s *segment) (int64, error) {
-	if !s.timesKnown {
-		x := s.indexes.Load()
-		if x == nil {
-			var err error
-			if x, err = openIndexes(s.path, s.baseOffset); err != nil {
-				if x, err = l.rebuildIndexesLocked(s); err != nil {
-					return 0, err
-				}
-			}
-			s.indexes.Store(x)
-		}
+// largestTimestamp is the segment's largest timestamp, -1 if it has none, and the last offset of the batch that has
+// it. Blocking; no lock is held.
+func (l *Log) largestTimestamp(s *segment) (ts, at int64, err error) {
+	l.mu.Lock()
+	if s.timesKnown {
+		defer l.mu.Unlock()
+		return s.maxTimestamp, s.maxTimestampAt, nil
+	}
+	l.mu.Unlock()
+	x, err := l.indexesOf(s, true)
+	if err != nil {
+		return 0, 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !s.timesKnown && x != nil {
 		if ts, at, ok := x.times.Last(); ok {
 			s.maxTimestamp, s.maxTimestampAt = ts, at
 		}
 		s.timesKnown = true
 	}
-	return s.maxTimestamp, nil
+	return s.maxTimestamp, s.maxTimestampAt, nil
 }
 
 // dropSegments takes the first n segments out of the log and has their files removed. Under l.mu.
@@ -206,17 +229,4 @@ func (l *Log) AdvanceStartOffset(offset int64) error {
 		}
 	})
 	return nil
-}
-
-// rebuildIndexesLocked is rebuildIndexes for callers that hold l.mu.
-func (l *Log) rebuildIndexesLocked(s *segment) (*indexes, error) {
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	s.openMu.Lock()
-	defer s.openMu.Unlock()
-	x, err := l.rebuildIndexes(s)
-	if err != nil {
-		return nil, fmt.Errorf("rebuild index of %s: %w", s.path, err)
-	}
-	return x, nil
 }

@@ -233,6 +233,9 @@ func (l *Log) nameSegment(seg *segment, from string) {
 // works, slower; they are tried again when it is sealed.
 func (l *Log) makeIndexes(seg *segment, bytes int) {
 	x, err := createIndexes(seg.path, seg.baseOffset, bytes)
+	if err != nil && l.isClosed() {
+		return
+	}
 	if err != nil {
 		l.dir.log.Warn("index not created; reads scan until it is rebuilt", "file", seg.path, "err", err)
 		return

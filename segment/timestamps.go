@@ -69,17 +69,24 @@ type timedSegment struct {
 // timed lists the segments with their largest timestamps.
 func (l *Log) timed() ([]timedSegment, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if err := l.readable(true); err != nil {
+		l.mu.Unlock()
 		return nil, err
 	}
-	out := make([]timedSegment, 0, len(l.segments))
-	for _, s := range append([]*segment(nil), l.segments...) {
-		ts, err := l.largestTimestamp(s)
+	segments := append([]*segment(nil), l.segments...)
+	l.mu.Unlock()
+	out := make([]timedSegment, 0, len(segments))
+	for _, s := range segments {
+		ts, at, err := l.largestTimestamp(s)
+		if errors.Is(err, ErrOffsetOutOfRange) {
+			continue // deleted meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, timedSegment{s, s.nextOffset, ts, max(s.maxTimestampAt, s.baseOffset)})
+		l.mu.Lock()
+		out = append(out, timedSegment{s, s.nextOffset, ts, max(at, s.baseOffset)})
+		l.mu.Unlock()
 	}
 	return out, nil
 }

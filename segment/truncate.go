@@ -43,9 +43,7 @@ func (l *Log) Truncate(offset int64) error {
 		return ErrClosed
 	}
 	l.cutting = true
-	for l.inFlight {
-		l.idle.Wait()
-	}
+	l.waitLanded()
 	err := l.cutAt(offset)
 	l.cutting = false
 	l.idle.Broadcast()
@@ -54,6 +52,13 @@ func (l *Log) Truncate(offset int64) error {
 		l.dir.failSoon(err)
 	}
 	return err
+}
+
+// waitLanded waits until nothing of the log is under way, or never will be again. Under l.mu.
+func (l *Log) waitLanded() {
+	for l.inFlight && !l.dir.writer.dead.Load() {
+		l.idle.Wait()
+	}
 }
 
 // cutAt does Truncate's work. l.mu is held at the beginning and the end and released while files are changed: l.cutting
@@ -79,62 +84,63 @@ func (l *Log) cutAt(offset int64) error {
 	}
 	seg := l.segments[keep]
 	l.mu.Unlock()
-	err := l.cutFiles(seg, gone, offset)
+	next, err := l.cutFiles(seg, gone, offset)
 	l.mu.Lock()
 	if err != nil {
 		return err
 	}
-	return l.afterCut(seg)
+	return l.afterCut(seg, next)
 }
 
 // cutFiles removes the segments behind seg, newest first, and cuts seg before the batch that holds offset.
-func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) error {
+// It returns the offset that is appended next.
+func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) (next int64, err error) {
 	for i := len(gone) - 1; i >= 0; i-- {
 		s := gone[i]
 		s.closeOut()
 		s.closeHandle()
 		s.closeIndexes()
 		if err := removeSegmentFiles(s.path); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for _, at := range l.snapshots() {
 		if at > offset {
 			if err := os.Remove(filepath.Join(l.path, baseName(at)+snapshotSuffix)); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
 	if err := syncDir(l.path); err != nil {
-		return err
+		return 0, err
 	}
-	pos, err := l.positionOf(seg, offset)
+	pos, next, err := l.positionOf(seg, offset)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	seg.closeOut()
 	seg.closeHandle()
 	seg.closeIndexes()
 	fd, err := openFd(seg.path+logSuffix, unix.O_RDWR)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer unix.Close(fd)
 	if err := unix.Ftruncate(fd, pos); err != nil {
-		return err
+		return 0, err
 	}
-	return unix.Fsync(fd)
+	return next, unix.Fsync(fd)
 }
 
-// positionOf is where the batch that holds offset begins, by the file alone.
-func (l *Log) positionOf(seg *segment, offset int64) (int64, error) {
+// positionOf is where the batch that holds offset begins, by the file alone, and the offset that goes there.
+func (l *Log) positionOf(seg *segment, offset int64) (pos, next int64, err error) {
 	scan, f, err := l.scanFile(seg)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer f.Release()
 	defer scan.close()
-	pos, least := int64(0), seg.baseOffset
+	least := seg.baseOffset
 	if x := seg.indexes.Load(); x != nil {
 		if entry, at := x.offsets.Lookup(offset - 1); at > 0 {
 			if b, err := scan.batchAt(int64(at), seg.baseOffset, 0, false); err == nil && b != nil && b.LastOffset() == entry {
@@ -145,22 +151,22 @@ func (l *Log) positionOf(seg *segment, offset int64) (int64, error) {
 	for pos < seg.size {
 		b, err := scan.batchAt(pos, least, -1<<31, false)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if b == nil || b.LastOffset() >= offset {
 			break
 		}
 		pos, least = pos+int64(b.Size()), b.NextOffset()
 	}
-	return pos, nil
+	return pos, least, nil
 }
 
 // afterCut brings the log's state to what the files are now: as after a start.
-func (l *Log) afterCut(seg *segment) error {
+func (l *Log) afterCut(seg *segment, next int64) error {
 	fresh := newSegment(l.path, seg.baseOffset)
 	seg.dropped = true
 	l.segments[len(l.segments)-1] = fresh
-	if err := l.recoverAt(len(l.segments)-1, seg.baseOffset); err != nil {
+	if err := l.recoverAt(len(l.segments)-1, next); err != nil {
 		return err
 	}
 	end := max(fresh.nextOffset, l.start.Load())

@@ -39,6 +39,7 @@ type writer struct {
 	// sleeping: the goroutine is, or is about to be, blocked in the engine and must be woken for new work.
 	sleeping atomic.Bool
 	stopped  chan struct{} // closed when the goroutine has ended
+	dead     atomic.Bool   // the engine failed: what is under way never lands
 
 	// Of the goroutine only.
 	taken []*Log
@@ -146,6 +147,7 @@ func (w *writer) run(started chan<- error) {
 		if err != nil {
 			// Nothing can be said about what is under way: it stays unacknowledged, and its memory stays the
 			// engine's.
+			w.dead.Store(true)
 			w.dir.fail(fmt.Errorf("I/O engine %s: %w", w.engine.Name(), err))
 			return
 		}

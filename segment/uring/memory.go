@@ -13,3 +13,6 @@ func Iovec(b []byte) unix.Iovec {
 }
 
 func addBase(p *byte, n int) *byte { return (*byte)(unsafe.Add(unsafe.Pointer(p), n)) }
+
+// Bytes is the memory an iovec describes, for wrappers of an engine. Valid as long as that memory is.
+func Bytes(v unix.Iovec) []byte { return unsafe.Slice(v.Base, v.Len) }
