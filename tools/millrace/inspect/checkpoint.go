@@ -9,13 +9,17 @@ import (
 	"strings"
 )
 
-// readCheckpoint reads Kafka's checkpoint format: a version, a count, and that many lines of fields.
+// readCheckpoint reads Kafka's checkpoint format: a version, a count, and that many lines of fields. An empty file is
+// one that was made and not yet written.
 func readCheckpoint(path string, fields int) ([][]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		return nil, nil
+	}
 	s := bufio.NewScanner(f)
 	number := func(what string) (int, error) {
 		if !s.Scan() {

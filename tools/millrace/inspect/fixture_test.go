@@ -19,6 +19,7 @@ func logDir(t *testing.T) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "meta.properties"), []byte("#\nversion=1\ncluster.id=abc\nnode.id=1\n"))
 	write(t, filepath.Join(dir, "recovery-point-offset-checkpoint"), []byte("0\n1\nevents 0 6\n"))
+	write(t, filepath.Join(dir, "cleaner-offset-checkpoint"), nil)
 	write(t, filepath.Join(dir, ".kafka_cleanshutdown"), []byte(`{"version":0,"brokerEpoch":-1}`))
 	write(t, filepath.Join(dir, ".lock"), nil)
 	p := filepath.Join(dir, "events-0")

@@ -14,7 +14,7 @@ import (
 func TestAGoodLogDirHasNoDamage(t *testing.T) {
 	dir := logDir(t)
 	lines, r := verify(t, dir, dir)
-	if len(lines) > 0 || r.Batches != 4 || r.Records != 12 || r.Files != 13 {
+	if len(lines) > 0 || r.Batches != 4 || r.Records != 12 || r.Files != 14 {
 		t.Errorf("%+v\n%s", r, strings.Join(lines, "\n"))
 	}
 	for _, path := range []string{"events-0", "events-0/" + name(6) + ".timeindex", "events-0/" + name(0) + ".log", "meta.properties"} {
