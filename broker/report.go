@@ -45,3 +45,9 @@ func (b *Broker) eachDir(say func(i int) string) string {
 	}
 	return strings.Join(said, ", ")
 }
+
+// ParkedFetches is the number of fetches that wait for data.
+func (b *Broker) ParkedFetches() int64 { return b.data.Stats().Parked }
+
+// Connections is the number of open connections.
+func (b *Broker) Connections() int64 { return b.server.Stats().Connections }

@@ -190,7 +190,11 @@ func (op *fetchOp) diverged(e *fetchEntry) bool {
 		return false
 	}
 	epoch, end := endOfEpoch(e.partition, e.lastEpoch)
-	if epoch == e.lastEpoch && end >= e.fetch.fetchOffset || epoch < 0 {
+	if epoch < 0 { // an epoch this log never had: where the two part cannot be said
+		e.err = kerr.OffsetOutOfRange.Code
+		return true
+	}
+	if epoch == e.lastEpoch && end >= e.fetch.fetchOffset {
 		return false
 	}
 	e.diverging = wire.DivergingEpoch{Epoch: epoch, EndOffset: end}

@@ -57,8 +57,12 @@ func (s *Service) OffsetForLeaderEpoch(_ server.Client, req *kmsg.OffsetForLeade
 }
 
 // endOfEpoch is the largest epoch at or below asked and its end: for the current
-// epoch the log end. -1, -1 if the log knows no such epoch.
+// epoch the log end. -1, -1 if the log knows no such epoch, or asked lies beyond
+// all it knows.
 func endOfEpoch(p *replication.Partition, asked int32) (epoch int32, end int64) {
+	if asked > p.Log().LeaderEpoch() {
+		return -1, -1
+	}
 	return p.Log().EndOffsetForEpoch(asked)
 }
 
