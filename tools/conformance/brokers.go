@@ -39,8 +39,16 @@ func startKafka(ctx context.Context, launcher, dir string) (*runningBroker, erro
 	return &runningBroker{net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), stop}, nil
 }
 
+// launcherSettings are what the launcher writes into Kafka's server.properties:
+// a setting that is there has another source in DescribeConfigs than a default of
+// the same value, so Millrace is told the same.
+var launcherSettings = []string{
+	"node.id=1", "group.initial.rebalance.delay.ms=0", "num.partitions=1", "default.replication.factor=1",
+	"min.insync.replicas=1", "log.retention.hours=168", "log.segment.bytes=1073741824", "socket.request.max.bytes=104857600",
+}
+
 // startMillrace starts the program under test on an empty directory, with the
-// settings in which Kafka's launcher departs from Kafka's defaults.
+// settings of Kafka's launcher.
 func startMillrace(ctx context.Context, program, dir string) (*runningBroker, error) {
 	port, err := freePort(1)
 	if err != nil {
@@ -51,9 +59,12 @@ func startMillrace(ctx context.Context, program, dir string) (*runningBroker, er
 		return nil, err
 	}
 	var log bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, "serve", "--data-dir", filepath.Join(dir, "data"), "--listen", addr,
-		"--http", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+1)),
-		"--set", "node.id=1", "--set", "group.initial.rebalance.delay.ms=0")
+	args := []string{"serve", "--data-dir", filepath.Join(dir, "data"), "--listen", addr,
+		"--http", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+1))}
+	for _, setting := range launcherSettings {
+		args = append(args, "--set", setting)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second

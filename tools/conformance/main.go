@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "tools/conformance", "folder of differences.txt and kgo-allow.txt")
 	flag.StringVar(&o.run, "run", "", "only probes or tests whose name matches this expression")
 	flag.IntVar(&o.parallel, "parallel", 6, "probes at a time")
-	flag.IntVar(&o.records, "records", 20000, "records per test of the kgo suite (the suite's own default is 500000)")
+	flag.IntVar(&o.records, "records", 20000, "records per test of the kgo suite; its own default, 500000, is load rather than conformance")
 	flag.BoolVar(&o.verbose, "v", false, "print every field of Kafka's answers, and the output of failed tests")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -129,7 +129,7 @@ func runSuite(ctx context.Context, o options, scratch string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	results, err := kgosuite.Run(ctx, program, kgosuite.Options{Seeds: o.millrace, Records: o.records, Only: o.run})
+	results, err := kgosuite.Run(ctx, program, kgosuite.Options{Seeds: o.millrace, Records: o.records, Only: o.run, Hanging: allowed.Hanging()})
 	if err != nil {
 		return false, err
 	}

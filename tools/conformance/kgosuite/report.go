@@ -33,6 +33,18 @@ func ReadAllowed(r io.Reader) (*Allowed, error) {
 	return a, scan.Err()
 }
 
+// Hanging gives the tests whose reason says that they hang.
+func (a *Allowed) Hanging() []string {
+	var names []string
+	for name, reason := range a.reasons {
+		if strings.HasPrefix(reason, "hangs:") {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
 // reason gives why test may not pass: the entry of it or of a test above it.
 func (a *Allowed) reason(test string) string {
 	for name := test; ; {

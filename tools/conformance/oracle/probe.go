@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +31,8 @@ type Run struct {
 }
 
 // play runs p against the broker at addr and gives what it saw. run makes names
-// unique, so that a broker can be asked twice. A connection that cannot be opened
+// unique, so that a broker can be asked twice; what is seen shows ~ for the unique
+// part. A connection that cannot be opened
 // is an error; everything a broker does is an observation.
 func play(p Probe, addr, run string) (seen []Field, err error) {
 	r := &Run{addr: addr, prefix: run + "-" + p.Name, rules: p.Rules, labels: map[string]int{}}
@@ -47,6 +49,8 @@ func play(p Probe, addr, run string) (seen []Field, err error) {
 	})
 	wg.Wait()
 	for i := range r.seen {
+		r.seen[i].Path = strings.ReplaceAll(r.seen[i].Path, r.prefix, "~")
+		r.seen[i].Value = strings.ReplaceAll(r.seen[i].Value, r.prefix, "~")
 		r.seen[i].Value = apply(p.Rules, r.seen[i])
 	}
 	return r.seen, err

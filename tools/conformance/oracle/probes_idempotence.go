@@ -9,7 +9,7 @@ import (
 // InitProducerId, idempotent produce and DescribeProducers. Producer ids are made
 // up, which a broker accepts, so that both see the same ones.
 
-var idempotenceRules = []Rule{topicIDs, messages, endpoint}
+var idempotenceRules = []Rule{Keyed("*.ActiveProducers", "ProducerID"), topicIDs, messages, endpoint}
 
 // turn is one produce of an idempotent story: producer id, epoch, first sequence,
 // number of records.

@@ -10,7 +10,7 @@ import (
 
 // Metadata, DescribeTopicPartitions and DescribeCluster: who is there and what exists.
 
-var metadataRules = []Rule{endpoint, clusterID, topicIDs, topicsByName, messages}
+var metadataRules = []Rule{endpoint, clusterID, topicIDs, topicsByName, messages, internalEpochs}
 
 func metadataProbes() []Probe {
 	ask13 := func(r *Run, label string, req *kmsg.MetadataRequest) *kmsg.MetadataResponse {

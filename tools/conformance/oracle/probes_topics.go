@@ -9,7 +9,7 @@ import (
 
 // CreateTopics, DeleteTopics, CreatePartitions.
 
-var topicRules = []Rule{topicIDs, messages, topicsByName, configsByName, endpoint, clusterID}
+var topicRules = []Rule{topicIDs, messages, topicsByName, configsByName, endpoint, clusterID, internalEpochs}
 
 // makes tries one topic at v7, first validated only and then for real.
 func makes(name string, topic func(r *Run) kmsg.CreateTopicsRequestTopic) Probe {
@@ -84,6 +84,7 @@ func createStories() []Probe {
 		{Name: "create-duplicate-in-request", Rules: topicRules, Play: func(r *Run) {
 			t := newTopic(r.Name("t"), 1)
 			r.askAny("answer", 7, createTopics(t, t, newTopic(r.Name("u"), 1)))
+			r.until("leader", func() bool { return r.leads(r.Name("u"), 1) })
 			r.askAny("metadata", 13, metadataOf(t.Topic, r.Name("u")))
 		}},
 		{Name: "create-collision", Rules: topicRules, Play: func(r *Run) {

@@ -14,7 +14,7 @@ var served = []struct {
 	key, min, max int16
 }{
 	{0, 3, 13}, {1, 4, 18}, {2, 1, 11}, {3, 0, 13}, {8, 2, 10}, {9, 1, 10}, {10, 0, 6}, {11, 0, 9}, {12, 0, 4},
-	{13, 0, 5}, {14, 0, 5}, {15, 0, 6}, {16, 4, 5}, {17, 0, 1}, {19, 2, 7}, {20, 1, 6}, {21, 0, 2}, {22, 0, 5},
+	{13, 0, 5}, {14, 0, 5}, {15, 0, 6}, {16, 4, 5}, {19, 2, 7}, {20, 1, 6}, {21, 0, 2}, {22, 0, 5},
 	{23, 2, 4}, {32, 1, 4}, {33, 0, 2}, {35, 1, 5}, {37, 0, 3}, {42, 0, 3}, {44, 0, 1}, {47, 0, 0}, {60, 0, 2},
 	{61, 0, 0}, {74, 0, 1}, {75, 0, 0},
 }
@@ -107,9 +107,6 @@ func simple(r *Run, key, version int16) kmsg.Request {
 		if version >= 4 {
 			req.StatesFilter = []string{"Dead"}
 		}
-		return req
-	case *kmsg.SASLHandshakeRequest:
-		req.Mechanism = "PLAIN"
 		return req
 	case *kmsg.CreateTopicsRequest:
 		req.Topics, req.ValidateOnly, req.TimeoutMillis = []kmsg.CreateTopicsRequestTopic{newTopic(none, 1)}, true, 5000

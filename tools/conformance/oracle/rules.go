@@ -41,6 +41,8 @@ var (
 	clusterID = Drawn("*.ClusterID")
 	// messages are for people; that there is one is compared, its words are not.
 	messages = Drawn("*.ErrorMessage")
+	// internalEpochs: a broker that was slow for a moment elects itself again.
+	internalEpochs = Masked("*Topics[__consumer_offsets].Partitions*.LeaderEpoch")
 	// memberIDs are drawn by the coordinator.
 	memberIDs = Drawn("*.MemberID")
 	// leaderIDs are member ids.
