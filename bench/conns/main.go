@@ -41,11 +41,16 @@ func main() {
 // run starts the broker and loads it; it fails if anything was refused or dropped, or
 // memory went beyond the limit.
 func (o *options) run(ctx context.Context, w io.Writer) (err error) {
-	pid, stop, err := o.startBroker(ctx)
+	dir, err := filepath.Abs(o.dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	// What a failed start has left running is to be stopped too.
+	defer func() { err = errors.Join(err, o.stopBroker(dir)) }()
+	pid, err := o.startBroker(ctx, dir)
+	if err != nil {
+		return err
+	}
 	return o.load(ctx, fmt.Sprintf("127.0.0.1:%d", o.port), pid, w)
 }
 
@@ -123,34 +128,31 @@ func (o *options) openIdle(addr string) (workers []*worker, opened int, err erro
 	return workers, opened, nil
 }
 
-// startBroker starts the broker from nothing and returns its process id and how to end it.
-func (o *options) startBroker(ctx context.Context) (pid int, stop func() error, err error) {
-	const peers = "bench/peers/peers"
-	dir, err := filepath.Abs(o.dir)
-	if err != nil {
-		return 0, nil, err
-	}
+// launcher is the script that starts and stops every broker.
+const launcher = "bench/peers/peers"
+
+// startBroker starts the broker from nothing and returns its process id.
+func (o *options) startBroker(ctx context.Context, dir string) (pid int, err error) {
 	args := []string{"start", o.peer, "--dir", dir, "--port", strconv.Itoa(o.port), "--fresh"}
 	for _, s := range o.sets {
 		args = append(args, "--set", s)
 	}
-	if out, err := exec.CommandContext(ctx, peers, args...).CombinedOutput(); err != nil {
-		return 0, nil, fmt.Errorf("start %s: %w\n%s", o.peer, err, out)
+	if out, err := exec.CommandContext(ctx, launcher, args...).CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("start %s: %w\n%s", o.peer, err, out)
 	}
 	pids, err := os.ReadFile(filepath.Join(dir, "pids"))
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	first, _, _ := strings.Cut(string(pids), " ")
-	if pid, err = strconv.Atoi(first); err != nil {
-		return 0, nil, err
+	return strconv.Atoi(first)
+}
+
+func (o *options) stopBroker(dir string) error {
+	if out, err := exec.Command(launcher, "stop", o.peer, "--dir", dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("stop %s: %w\n%s", o.peer, err, out)
 	}
-	return pid, func() error {
-		if out, err := exec.Command(peers, "stop", o.peer, "--dir", dir).CombinedOutput(); err != nil {
-			return fmt.Errorf("stop %s: %w\n%s", o.peer, err, out)
-		}
-		return nil
-	}, nil
+	return nil
 }
 
 func megabytes(mib float64) float64 { return mib * (1 << 20) / 1e6 }

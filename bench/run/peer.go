@@ -26,7 +26,8 @@ type peer struct {
 	pid  int
 }
 
-// startPeer starts broker i of the run from nothing and returns when it answers.
+// startPeer starts broker i of the run from nothing and returns when it answers. The
+// peer that comes with an error may have processes, and has to be stopped too.
 func (o *options) startPeer(ctx context.Context, i int, name string) (*peer, error) {
 	dir, err := filepath.Abs(filepath.Join(o.dir, "run", name))
 	if err != nil {
@@ -37,10 +38,10 @@ func (o *options) startPeer(ctx context.Context, i int, name string) (*peer, err
 	for _, s := range o.sets[name] {
 		args = append(args, "--set", s)
 	}
-	if err := command(ctx, "bench/peers/peers", args...); err != nil {
-		return nil, err
-	}
 	p := &peer{name: name, dir: dir, addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	if err := command(ctx, "bench/peers/peers", args...); err != nil {
+		return p, err
+	}
 	pids, err := os.ReadFile(filepath.Join(dir, "pids"))
 	if err != nil {
 		return p, err
