@@ -3,7 +3,6 @@ package meta
 import (
 	"maps"
 	"slices"
-	"sort"
 
 	"millrace/broker/config"
 )
@@ -30,8 +29,8 @@ type Image struct {
 	byUnified shards[string, []string]
 	// configs has the overrides of every resource that is not a topic.
 	configs shards[Resource, map[string]string]
-	// sorted has all topics by name.
-	sorted []*Topic
+	// sorted has all topics by name, once someone has asked for them.
+	sorted *sortedTopics
 	// defaults is the configuration of every topic without overrides.
 	defaults *config.Topic
 	// registrations has the last registration of each broker.
@@ -108,14 +107,6 @@ func (im *Image) TopicBytes(name []byte) *Topic { return im.byName.at(hashBytes(
 
 // TopicByID finds a topic by id; nil if there is none.
 func (im *Image) TopicByID(id ID) *Topic { return im.byID.at(hashID(id))[id] }
-
-// Topics is all topics by name. The slice is the image's own: read only.
-func (im *Image) Topics() []*Topic { return im.sorted }
-
-// TopicsFrom is the topics whose names are not before name, by name. Read only.
-func (im *Image) TopicsFrom(name string) []*Topic {
-	return im.sorted[sort.Search(len(im.sorted), func(i int) bool { return im.sorted[i].Name >= name }):]
-}
 
 // Colliding finds a topic whose name differs from name, but not when '.' and '_' are
 // taken for the same; "" if there is none.

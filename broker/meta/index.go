@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"millrace/broker/config"
 )
@@ -70,7 +69,7 @@ func (d *draft) resolve(next *Image, static *config.Broker) error {
 			return err
 		}
 		next.Config, next.defaults = b, nil
-		for _, t := range d.base.sorted {
+		for _, t := range d.base.Topics() {
 			if dt := d.byName(t.Name); dt != nil {
 				dt.resolve = true
 			}
@@ -138,7 +137,7 @@ func (d *draft) indexTopics(next *Image) {
 		}
 	}
 	next.byName, next.byID, next.byUnified = byName.next, byID.next, byUnified.next
-	next.sorted = d.mergeSorted()
+	next.sorted = d.sortedAfter()
 }
 
 func editUnified(e *shardEdit[string, []string], name string, present bool) {
@@ -155,22 +154,4 @@ func editUnified(e *shardEdit[string, []string], name string, present bool) {
 		return
 	}
 	e.put(hash, unified, names)
-}
-
-// mergeSorted is the sorted list of base with what the draft touched. It copies the
-// runs between touched names.
-func (d *draft) mergeSorted() []*Topic {
-	out := make([]*Topic, 0, len(d.base.sorted)+len(d.names))
-	rest := d.base.sorted
-	for _, name := range slices.Sorted(maps.Keys(d.names)) {
-		i, found := slices.BinarySearchFunc(rest, name, func(t *Topic, name string) int { return strings.Compare(t.Name, name) })
-		out = append(out, rest[:i]...)
-		if rest = rest[i:]; found {
-			rest = rest[1:]
-		}
-		if dt := d.names[name]; dt != nil {
-			out = append(out, dt.topic)
-		}
-	}
-	return append(out, rest...)
 }

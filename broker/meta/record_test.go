@@ -158,10 +158,11 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 func TestBatchesAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var changes, got []Change
-		for range rapid.IntRange(1, 200).Draw(t, "changes") {
+		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			changes = append(changes, anyChange(t))
 		}
-		for _, b := range buildBatches(changes, 1234) {
+		batches := buildBatches(changes, 1234, rapid.IntRange(1, 2000).Draw(t, "max bytes"))
+		for _, b := range batches {
 			err := eachRecord(b, func(value []byte) error {
 				c, err := DecodeRecord(value)
 				got = append(got, c)
@@ -170,6 +171,14 @@ func TestBatchesAreReadAsTheyWereWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+		}
+		if len(batches) > 1 {
+			_, begins := got[0].(*beginTransactionRecord)
+			_, ends := got[len(got)-1].(*endTransactionRecord)
+			if !begins || !ends {
+				t.Fatalf("%d batches are not enclosed in a transaction", len(batches))
+			}
+			got = got[1 : len(got)-1]
 		}
 		if !reflect.DeepEqual(got, changes) {
 			t.Fatalf("wrote %+v, read %+v", changes, got)

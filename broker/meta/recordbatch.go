@@ -19,18 +19,19 @@ const crcStart = 21
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// buildBatches encodes changes as one batch, or as several enclosed in transaction
-// records. Base offsets are 0: the log assigns them.
-func buildBatches(changes []Change, nowMs int64) []batch.Batch {
+// buildBatches encodes changes as one batch, or, if their records are more than
+// maxBytes, as several enclosed in transaction records. Base offsets are 0: the log
+// assigns them.
+func buildBatches(changes []Change, nowMs int64, maxBytes int) []batch.Batch {
 	values, size := encodeAll(changes)
-	if size <= maxBatchBytes {
+	if size <= maxBytes {
 		return []batch.Batch{buildBatch(values, nowMs)}
 	}
 	values, _ = encodeAll(append(append([]Change{&beginTransactionRecord{}}, changes...), &endTransactionRecord{}))
 	var out []batch.Batch
 	for len(values) > 0 {
 		n, size := 0, 0
-		for n < len(values) && (n == 0 || size+len(values[n]) <= maxBatchBytes) {
+		for n < len(values) && (n == 0 || size+len(values[n]) <= maxBytes) {
 			size += len(values[n])
 			n++
 		}

@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +44,10 @@ func (s *Store) replay(clusterID string) (im *Image, unfinished bool, err error)
 		return nil
 	})
 	if err != nil {
+		var damaged *CorruptionError
+		if !errors.As(err, &damaged) {
+			err = s.corruption(r.next, err)
+		}
 		return nil, false, fmt.Errorf("replay metadata log %s: %w", s.log.Path(), err)
 	}
 	if end := s.log.EndOffset(); r.next != end {
@@ -142,12 +147,16 @@ func (s *Store) corruption(offset int64, cause error) error {
 
 var partitionDir = regexp.MustCompile(`^(.+)-\d+$`)
 
-// refuseLostLog is an error if the metadata log is empty although the log dir holds
-// partitions: the log was lost, and to start from an empty one would be to lose them.
-func refuseLostLog(dir string, log Log) error {
-	if log.EndOffset() > 0 {
-		return nil
-	}
+// hasSegments tells whether a log dir has a metadata log, empty or not.
+func hasSegments(dir string) bool {
+	segments, err := filepath.Glob(filepath.Join(dir, ClusterMetadata+"-0", "*.log"))
+	return err == nil && len(segments) > 0
+}
+
+// refuseLostLog is an error if a log dir whose metadata log is missing or empty holds
+// partitions: the log was lost, and to start with an empty one would be to lose the
+// topics.
+func refuseLostLog(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("list log dir %s: %w", dir, err)
@@ -155,7 +164,8 @@ func refuseLostLog(dir string, log Log) error {
 	for _, e := range entries {
 		m := partitionDir.FindStringSubmatch(e.Name())
 		if e.IsDir() && m != nil && m[1] != ClusterMetadata && ValidateTopicName(m[1]) == nil {
-			return &CorruptionError{log.Path(), 0, 0, fmt.Errorf("the log is empty, but log dir %s holds partition %s", dir, e.Name())}
+			return &CorruptionError{filepath.Join(dir, ClusterMetadata+"-0"), 0, 0,
+				fmt.Errorf("the log is missing or empty, but log dir %s holds partition %s", dir, e.Name())}
 		}
 	}
 	return nil

@@ -36,12 +36,19 @@ type Options struct {
 // Open opens the metadata log of dir, replays it and makes this node known in it.
 // cfg is the node's static configuration. Blocking.
 func Open(dir *segment.Dir, cfg *config.Broker, clusterID string) (*Store, error) {
+	if !hasSegments(dir.Path()) {
+		if err := refuseLostLog(dir.Path()); err != nil {
+			return nil, err
+		}
+	}
 	log, err := OpenLog(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseLostLog(dir.Path(), log); err != nil {
-		return nil, err
+	if log.EndOffset() == 0 {
+		if err := refuseLostLog(dir.Path()); err != nil {
+			return nil, err
+		}
 	}
 	return OpenOn(log, cfg, clusterID, Options{})
 }
@@ -155,7 +162,7 @@ func (s *Store) Commit(build func(im *Image) ([]Change, error)) error {
 
 // write appends changes and waits until they are on the disk.
 func (s *Store) write(changes []Change) error {
-	batches := buildBatches(changes, s.now().UnixMilli())
+	batches := buildBatches(changes, s.now().UnixMilli(), maxBatchBytes)
 	for i, b := range batches {
 		_, err := s.log.Append(b)
 		switch {
