@@ -35,6 +35,10 @@ func serverOptions(c *config.Broker, h server.Handler, log *slog.Logger) server.
 		MaxConnections:   int(c.MaxConnections),
 		MaxConnectionsIP: int(c.MaxConnectionsPerIP),
 		MaxIdle:          time.Duration(c.ConnectionsMaxIdleMs) * time.Millisecond,
+		// A batch stays charged here until it is written. With half of the slabs'
+		// budget, reading pauses before an append finds no slab. One frame of the
+		// largest size must fit.
+		MaxInputBytes: max(c.SlabBytes*int64(len(c.LogDirs))/2, int64(c.SocketRequestMaxBytes)),
 	}
 	for _, l := range c.Listeners {
 		o.Listeners = append(o.Listeners, server.ListenerConfig{

@@ -19,6 +19,8 @@ var errorCodes = []struct {
 	{segment.ErrOffsetOutOfRange, kerr.OffsetOutOfRange},
 	{segment.ErrOutOfOrderSequence, kerr.OutOfOrderSequenceNumber},
 	{segment.ErrInvalidProducerEpoch, kerr.InvalidProducerEpoch},
+	{segment.ErrBusy, kerr.RequestTimedOut}, // retried, and no reason to ask for metadata
+	{segment.ErrBatchTooLarge, kerr.RecordListTooLarge},
 	{segment.ErrNoSpace, kerr.KafkaStorageError},
 	{segment.ErrDirOffline, kerr.KafkaStorageError},
 	{segment.ErrClosed, kerr.NotLeaderForPartition},

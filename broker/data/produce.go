@@ -6,7 +6,6 @@ import (
 
 	"millrace/net/server"
 	"millrace/net/wire"
-	"millrace/replication"
 	"millrace/segment/batch"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -158,16 +157,12 @@ func (op *produceOp) appendOne(t *topic, in *wire.ProducePartition, slot int, re
 		}
 		return
 	}
-	var ack replication.Acker
-	if op.req.Acks != 0 {
-		ack = op
-		op.pending.Add(1)
-	}
-	info, err := p.AppendAsLeader(b, ack, slot)
+	// With acks=0 the request stays open until the batch is written, too: that is
+	// what holds back a producer that is faster than the disk.
+	op.pending.Add(1)
+	info, err := p.AppendAsLeader(b, op, slot)
 	if err != nil {
-		if ack != nil {
-			op.pending.Add(-1) // begin's own count keeps it above zero
-		}
+		op.pending.Add(-1) // begin's own count keeps it above zero
 		res.err, res.message = ErrorCode(err), err.Error()
 		return
 	}
