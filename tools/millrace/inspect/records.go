@@ -55,7 +55,7 @@ func metadataRecord(_, value []byte) string {
 	if err != nil {
 		return fmt.Sprintf("payload: %s (%v)", text(value), err)
 	}
-	return fmt.Sprintf("payload: %s %+v", strings.TrimPrefix(fmt.Sprintf("%T", c), "*meta."), c)
+	return fmt.Sprintf("payload: %s %s", strings.TrimPrefix(fmt.Sprintf("%T", c), "*meta."), strings.TrimPrefix(fmt.Sprintf("%+v", c), "&"))
 }
 
 // controlRecord is the marker of a transaction's end, or a record of a Kafka quorum.
