@@ -15,8 +15,9 @@ const (
 	block = 4096
 	// bufferBytes is the size of each of a partition's two write buffers.
 	bufferBytes = 8 << 20
-	// extent is how much of a file is allocated at a time.
-	extent = 1 << 30
+	// extent is how much of a file is allocated at a time; the first comes with the file,
+	// so that no record has to wait for it.
+	extent = 256 << 20
 )
 
 var errClosed = errors.New("partition is closed")
@@ -76,6 +77,9 @@ func openPartition(path string, direct bool, grown func()) (*partition, error) {
 		if *mem, err = unix.Mmap(-1, 0, bufferBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
 			return nil, errors.Join(fmt.Errorf("map write buffer: %w", err), out.Close(), in.Close())
 		}
+	}
+	if err := p.allocate(extent); err != nil {
+		return nil, errors.Join(err, out.Close(), in.Close())
 	}
 	go p.write()
 	return p, nil
@@ -159,11 +163,8 @@ func (p *partition) flush(b buffer) error {
 		end, flags = (b.n+block-1)/block*block, unix.RWF_DSYNC
 		clear(b.mem[b.n:end])
 	}
-	for p.allocated < b.pos+int64(end) {
-		if err := unix.Fallocate(int(p.out.Fd()), 0, p.allocated, extent); err != nil {
-			return fmt.Errorf("allocate %s at %d: %w", p.path, p.allocated, err)
-		}
-		p.allocated += extent
+	if err := p.allocate(b.pos + int64(end)); err != nil {
+		return err
 	}
 	for done := 0; done < end; {
 		n, err := unix.Pwritev2(int(p.out.Fd()), [][]byte{b.mem[done:end]}, b.pos+int64(done), flags)
@@ -171,6 +172,17 @@ func (p *partition) flush(b buffer) error {
 			return fmt.Errorf("write %s at %d: %w", p.path, b.pos+int64(done), err)
 		}
 		done += n
+	}
+	return nil
+}
+
+// allocate makes the file's blocks up to a position, so that writes do not change its size.
+func (p *partition) allocate(to int64) error {
+	for p.allocated < to {
+		if err := unix.Fallocate(int(p.out.Fd()), 0, p.allocated, extent); err != nil {
+			return fmt.Errorf("allocate %s at %d: %w", p.path, p.allocated, err)
+		}
+		p.allocated += extent
 	}
 	return nil
 }
