@@ -73,8 +73,8 @@ func (d *dispatcher) Begin(r *server.Request) {
 func (d *dispatcher) guard(r *server.Request, f func()) {
 	defer func() {
 		if x := recover(); x != nil {
-			d.log.Error("request handler failed", "api", r.Header.APIKey, "version", r.Header.APIVersion,
-				"client", string(r.Header.ClientID), "fault", x, "stack", string(debug.Stack()))
+			d.log.Error("request handler failed", "fault", x, "stack", string(debug.Stack()))
+			defer func() { _ = recover() }() // the handler may have replied before it failed
 			r.Fail("internal error")
 		}
 	}()
