@@ -55,7 +55,8 @@ func bigLog(ctx context.Context, o *options, dir string, partitions int, out io.
 // producer goes on. It returns the number of acknowledged records.
 func fill(ctx context.Context, o *options, b *broker) (int64, error) {
 	const size = 1024
-	cl, err := kgo.NewClient(append(clientOptions(o.listen), kgo.DefaultProduceTopic(bigTopic))...)
+	cl, err := kgo.NewClient(append(clientOptions(o.listen), kgo.DefaultProduceTopic(bigTopic),
+		kgo.ProducerBatchCompression(kgo.NoCompression()))...) // bytes of values are bytes of log
 	if err != nil {
 		return 0, err
 	}
