@@ -12,10 +12,12 @@ import (
 func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {
 	resp := req.ResponseKind().(*kmsg.CreatePartitionsResponse)
 	seen := make(map[string]int)
-	for _, t := range req.Topics {
-		seen[t.Topic]++
-	}
 	var names []string
+	for _, t := range req.Topics {
+		if seen[t.Topic]++; seen[t.Topic] == 1 {
+			names = append(names, t.Topic)
+		}
+	}
 	results := make(map[string]*refusal)
 	failed := c.commit("create partitions", func(im *meta.Image) []meta.Change {
 		var changes []meta.Change
@@ -25,7 +27,6 @@ func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartition
 			if _, done := results[t.Topic]; done {
 				continue
 			}
-			names = append(names, t.Topic)
 			if seen[t.Topic] > 1 {
 				results[t.Topic] = refuse(kerr.InvalidRequest, "Duplicate topic name.")
 				continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"millrace/broker/meta"
 	"millrace/broker/meta/metatest"
 )
 
@@ -188,6 +189,28 @@ func TestFailedLogIsARetriableErrorForEveryTopic(t *testing.T) {
 	b.mustCreate(topic("a", 1, 1))
 	if metatest.Reopen(t, b.log, nil).Image().Topic("a") == nil {
 		t.Error("topic is lost")
+	}
+}
+
+func TestLogThatFailedUnderAChangeFailsEveryRequest(t *testing.T) {
+	b := open(t, nil)
+	b.mustCreate(topic("a", 1, 1))
+	b.log.DurableError = errors.New("input/output error")
+	b.create(topic("b", 1, 1))
+	b.log.DurableError = nil
+	const message = "The metadata log could not be written."
+	created := b.create(topic("c", 1, 1))[0]
+	b.check("create", created.ErrorCode, created.ErrorMessage, 56, message)
+	deleted := b.delete(6, "a")[0]
+	b.check("delete", deleted.ErrorCode, deleted.ErrorMessage, 56, message)
+	grown := b.partitions("a", 3)
+	b.check("partitions", grown.ErrorCode, grown.ErrorMessage, 56, message)
+	code, text := b.incremental(false, meta.TopicResource, "a", op{"retention.ms", remove, nil})
+	b.check("incremental", code, text, 56, message)
+	code, text = b.alter(meta.TopicResource, "a", "retention.ms", "1")
+	b.check("alter", code, text, 56, message)
+	if _, err := b.EnsureInternal(meta.ConsumerOffsets, 1, nil); err == nil {
+		t.Error("an internal topic was created")
 	}
 }
 

@@ -22,18 +22,20 @@ var internalReplication = map[string]string{
 // count, which is that of the existing topic if there is one. There are never more
 // replicas than brokers. Blocking.
 func (c *Controller) EnsureInternal(topic string, partitions int32, overrides map[string]string) (int32, error) {
-	if t := c.store.Image().Topic(topic); t != nil {
+	im := c.store.Image()
+	if t := im.Topic(topic); t != nil {
 		return int32(len(t.Partitions)), nil
 	}
-	im := c.store.Image()
 	n := &newTopic{
 		name: topic, partitions: partitions, overrides: overrides,
 		replication: internalReplicas(topic, im.Config, len(im.Brokers)),
 	}
 	c.createTopics([]*newTopic{n}, false)
-	// Another coordinator may have been first.
-	if n.refused == nil || n.refused.code == kerr.TopicAlreadyExists.Code {
-		return int32(len(c.store.Image().Topic(topic).Partitions)), nil
+	if n.refused == nil {
+		return int32(len(n.replicas)), nil
+	}
+	if t := c.store.Image().Topic(topic); t != nil {
+		return int32(len(t.Partitions)), nil // another coordinator was first
 	}
 	return 0, fmt.Errorf("create internal topic %s: %w: %s", topic, kerr.ErrorForCode(n.refused.code), *n.refused.message)
 }

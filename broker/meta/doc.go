@@ -32,10 +32,10 @@
 //
 // A commit is one batch, which is atomic by its CRC. A commit too large for one
 // batch is several, between a BeginTransaction and an EndTransaction record; replay
-// drops a transaction that was not ended and the next start closes it with an
+// drops a transaction that was not ended, and the next commit begins with an
 // AbortTransaction record.
 //
-// If the log fails after an append, it is unknown whether the change is on disk: the
+// If the wait for the disk fails, it is unknown whether the change is on it: the
 // Store then refuses every later commit, and the image stays as it was.
 //
 // Commit, AllocateProducerIDs and Open block on the disk and must not be called on an

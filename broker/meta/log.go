@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -99,6 +100,14 @@ func (l *SegmentLog) fail(err error) {
 // Append implements Log.
 func (l *SegmentLog) Append(b batch.Batch) (int64, error) {
 	info, err := l.log.Append(b, leaderEpoch)
+	if errors.Is(err, segment.ErrBusy) {
+		// The write buffers are full of what others write. What is ours among it will be
+		// gone when it is on the disk.
+		if err := l.WaitDurable(l.log.EndOffset()); err != nil {
+			return 0, err
+		}
+		info, err = l.log.Append(b, leaderEpoch)
+	}
 	return info.BaseOffset, err
 }
 

@@ -50,32 +50,41 @@ func TestTopicsAreThereAfterARestart(t *testing.T) {
 }
 
 func TestDamagedFileStopsTheStartAndIsNamed(t *testing.T) {
-	path := t.TempDir()
-	s, close, err := onDisk(t, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for j := range 20 {
-		create(t, s, fmt.Sprintf("topic-%d", j), 2)
-	}
-	close()
-	file := filepath.Join(path, "__cluster_metadata-0", "00000000000000000000.log")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data[len(data)/2] ^= 1
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	_, close, err = onDisk(t, path)
-	close()
-	var damaged *meta.CorruptionError
-	if !errors.As(err, &damaged) {
-		t.Fatalf("open: %v", err)
-	}
-	if damaged.Path != file || damaged.Position <= 0 || damaged.Position > int64(len(data)/2) || !strings.Contains(err.Error(), file) {
-		t.Errorf("damage at %d of %s is reported as %v", len(data)/2, file, err)
+	for name, damage := range map[string]func(data []byte) (_ []byte, at int){
+		"bit flipped in the middle":     func(data []byte) ([]byte, int) { data[len(data)/2] ^= 1; return data, len(data) / 2 },
+		"bit flipped in the last batch": func(data []byte) ([]byte, int) { data[len(data)-2] ^= 1; return data, len(data) - 2 },
+		"last batch cut":                func(data []byte) ([]byte, int) { return data[:len(data)-2], len(data) - 2 },
+		"last batch zeroed":             func(data []byte) ([]byte, int) { clear(data[len(data)-100:]); return data, len(data) - 100 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := t.TempDir()
+			s, close, err := onDisk(t, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range 20 {
+				create(t, s, fmt.Sprintf("topic-%d", j), 2)
+			}
+			close()
+			file := filepath.Join(path, "__cluster_metadata-0", "00000000000000000000.log")
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, at := damage(data)
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, close, err = onDisk(t, path)
+			close()
+			var damaged *meta.CorruptionError
+			if !errors.As(err, &damaged) {
+				t.Fatalf("open: %v", err)
+			}
+			if damaged.Path != file || damaged.Position <= 0 || damaged.Position > int64(at) || !strings.Contains(err.Error(), file) {
+				t.Errorf("damage at %d of %s is reported as %v", at, file, err)
+			}
+		})
 	}
 }
 

@@ -131,18 +131,32 @@ func (s *Store) corruption(offset int64, cause error) error {
 			base, e.Path = o, f
 		}
 	}
-	if base < 0 {
-		return e
-	}
-	var position int64
-	err = s.log.ReadBatches(base, offset, func(b batch.Batch) error {
-		position += int64(len(b))
-		return nil
-	})
-	if err == nil {
-		e.Position = position
+	if base >= 0 {
+		e.Position = positionOf(e.Path, offset)
 	}
 	return e
+}
+
+// positionOf walks the batch headers of a segment file to the first batch that is not
+// below offset, or to the first that makes no sense, and gives its position in bytes;
+// -1 if the file cannot be read.
+func positionOf(file string, offset int64) int64 {
+	f, err := os.Open(file)
+	if err != nil {
+		return -1
+	}
+	defer f.Close()
+	var header [batch.HeaderSize]byte
+	for position := int64(0); ; {
+		if _, err := f.ReadAt(header[:], position); err != nil {
+			return position
+		}
+		b := batch.Batch(header[:])
+		if b.Magic() != 2 || b.Length() <= 0 || b.LastOffsetDelta() < 0 || b.NextOffset() > offset {
+			return position
+		}
+		position += int64(b.Size())
+	}
 }
 
 var partitionDir = regexp.MustCompile(`^(.+)-\d+$`)

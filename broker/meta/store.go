@@ -10,6 +10,7 @@ import (
 
 	"millrace/broker/config"
 	"millrace/segment"
+	"millrace/segment/batch"
 )
 
 // Store owns the metadata log and the current image.
@@ -25,6 +26,7 @@ type Store struct {
 	mu          sync.Mutex
 	subscribers []func(prev, next *Image)
 	failed      error // the log failed after an append: what it holds is unknown
+	unfinished  bool  // the log ends inside a transaction, which the next write aborts
 }
 
 // Options are the parts of a Store that tests replace.
@@ -66,12 +68,7 @@ func OpenOn(log Log, cfg *config.Broker, clusterID string, o Options) (*Store, e
 	if err != nil {
 		return nil, err
 	}
-	if unfinished {
-		if err := s.write([]Change{&abortTransactionRecord{}}); err != nil {
-			return nil, fmt.Errorf("close unfinished transaction in metadata log %s: %w", log.Path(), err)
-		}
-		im.Version = log.EndOffset() - 1
-	}
+	s.unfinished = unfinished
 	s.image.Store(im)
 	if err := s.bootstrap(); err != nil {
 		return nil, err
@@ -163,19 +160,29 @@ func (s *Store) Commit(build func(im *Image) ([]Change, error)) error {
 // write appends changes and waits until they are on the disk.
 func (s *Store) write(changes []Change) error {
 	batches := buildBatches(changes, s.now().UnixMilli(), maxBatchBytes)
-	for i, b := range batches {
-		_, err := s.log.Append(b)
-		switch {
-		case err == nil:
-		case i == 0:
-			return fmt.Errorf("append to metadata log %s at offset %d: %w", s.log.Path(), s.log.EndOffset(), err)
-		default:
-			// A transaction is open in the log. Replay drops it, but nothing may follow.
-			return s.fail(err)
+	if s.unfinished {
+		abort := buildBatches([]Change{&abortTransactionRecord{}}, s.now().UnixMilli(), maxBatchBytes)
+		if err := s.append(abort); err != nil {
+			return err
 		}
+	}
+	if err := s.append(batches); err != nil {
+		return err
 	}
 	if err := s.log.WaitDurable(s.log.EndOffset()); err != nil {
 		return s.fail(err)
+	}
+	return nil
+}
+
+// append appends the batches of one commit. Between the first and the last of several
+// the log is inside a transaction.
+func (s *Store) append(batches []batch.Batch) error {
+	for i, b := range batches {
+		if _, err := s.log.Append(b); err != nil {
+			return fmt.Errorf("append to metadata log %s at offset %d: %w", s.log.Path(), s.log.EndOffset(), err)
+		}
+		s.unfinished = i < len(batches)-1
 	}
 	return nil
 }
