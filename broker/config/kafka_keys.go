@@ -83,7 +83,6 @@ var kafkaKeys = set(`
 	share.fetch.purgatory.purge.interval.requests
 	socket.connection.setup.timeout.max.ms
 	socket.connection.setup.timeout.ms
-	telemetry.max.bytes
 	transaction.abort.timed.out.transaction.cleanup.interval.ms
 	transaction.remove.expired.transaction.cleanup.interval.ms
 	transaction.state.log.load.buffer.size

@@ -88,4 +88,6 @@ var networkTable = []Option{
 		Doc: "How many samples a client quota is measured over."},
 	{Name: "quota.window.size.seconds", Type: Int, Default: "1", Bounds: atLeast(1), Unused: true,
 		Doc: "The length of a sample of a client quota, seconds."},
+	{Name: "telemetry.max.bytes", Type: Int, Default: "1048576", Bounds: atLeast(1), Unused: true,
+		Doc: "The most bytes of metrics a client may push."},
 }
