@@ -160,7 +160,7 @@ func (j *joining) joinKnown(g *group) {
 	default:
 		// New metadata, or the leader, who may know of new partitions.
 		j.updateMember(g, m)
-		g.rebalance("member " + m.id + " joins again")
+		g.rebalance("member " + m.id + " joins again: " + j.reason())
 	}
 }
 
@@ -177,7 +177,15 @@ func (j *joining) addMember(g *group, id string) {
 	g.add(m)
 	g.parkJoin(m, j.parkedJoin)
 	g.sh.arm(&m.session, newMemberJoinTimeout)
-	g.rebalance("member " + id + " joins")
+	g.rebalance("member " + id + " joins: " + j.reason())
+}
+
+// reason is the client's reason to join, for the log.
+func (j *joining) reason() string {
+	if j.req.Reason == nil {
+		return "no reason given"
+	}
+	return *j.req.Reason
 }
 
 // updateMember takes over the request's protocols and makes it wait.

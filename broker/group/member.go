@@ -55,11 +55,6 @@ type parkedSync struct {
 	conn  uint64
 }
 
-// supports says whether m supports the protocol.
-func (m *member) supports(name string) bool {
-	return slices.ContainsFunc(m.protocols, func(p protocol) bool { return p.name == name })
-}
-
 // metadata is m's metadata for the protocol, nil if it does not support it.
 func (m *member) metadata(name string) []byte {
 	for _, p := range m.protocols {
