@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
-	"golang.org/x/sys/unix"
 )
 
 // Why a connection wakes its loop.
@@ -333,76 +332,4 @@ func (l *loop) remove(c *Conn) {
 	moved.slot = c.slot
 	l.conns[last] = nil
 	l.conns = l.conns[:last]
-}
-
-// events is what gnet calls. The context of a connection is its *Conn, or the *loop
-// if it is a doorbell.
-type events struct {
-	gnet.BuiltinEventEngine
-	s *Server
-}
-
-func (e *events) OnOpen(g gnet.Conn) ([]byte, gnet.Action) {
-	switch c := g.Context().(type) {
-	case *loop:
-		c.ev, c.bellConn = g.EventLoop(), g
-	case *Conn:
-		l := e.s.loopOf(g.EventLoop())
-		if l == nil {
-			return nil, gnet.Close
-		}
-		c.g, c.fd, c.loop, c.out = g, g.Fd(), l, l
-		l.now = time.Now()
-		c.active = l.now
-		l.add(c)
-		c.opened.Store(true)
-		if l.draining {
-			return nil, gnet.Close
-		}
-	}
-	return nil, gnet.None
-}
-
-// OnTraffic runs when gnet has read from a connection.
-func (e *events) OnTraffic(g gnet.Conn) gnet.Action {
-	switch c := g.Context().(type) {
-	case *loop:
-		if _, err := g.Discard(-1); err != nil {
-			return gnet.Close
-		}
-		c.pass()
-	case *witness:
-		if _, err := g.Discard(-1); err != nil {
-			return gnet.Close
-		}
-		c.read <- struct{}{}
-	case *Conn:
-		return c.loop.traffic(c)
-	}
-	return gnet.None
-}
-
-// OnClose runs on the loop while the descriptor is still open.
-func (e *events) OnClose(g gnet.Conn, err error) gnet.Action {
-	if c, ok := g.Context().(*Conn); ok && c.loop != nil {
-		c.loop.closed(c)
-	}
-	return gnet.None
-}
-
-// socketPair returns both ends of a doorbell.
-func socketPair() (ours, theirs net.Conn, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("socketpair: %w", err)
-	}
-	if ours, err = fdConn(fds[0]); err != nil {
-		_ = unix.Close(fds[1])
-		return nil, nil, err
-	}
-	if theirs, err = fdConn(fds[1]); err != nil {
-		_ = ours.Close()
-		return nil, nil, err
-	}
-	return ours, theirs, nil
 }

@@ -2,12 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -195,28 +192,4 @@ func (s *Server) stopAll() {
 	for _, l := range s.loops {
 		l.finish()
 	}
-}
-
-// gnetLog passes on what gnet has to say. Its warnings are about events of connections
-// that were closed in the same turn, which is how they are closed here.
-type gnetLog struct{ log *slog.Logger }
-
-func (g gnetLog) Debugf(f string, a ...any) {}
-func (g gnetLog) Infof(f string, a ...any)  { g.log.Debug("gnet: " + fmt.Sprintf(f, a...)) }
-func (g gnetLog) Warnf(f string, a ...any)  { g.log.Debug("gnet: " + fmt.Sprintf(f, a...)) }
-func (g gnetLog) Errorf(f string, a ...any) { g.log.Error("gnet: " + fmt.Sprintf(f, a...)) }
-func (g gnetLog) Fatalf(f string, a ...any) { g.log.Error("gnet: " + fmt.Sprintf(f, a...)) }
-
-// fdConn makes a net.Conn of a socket and takes it over.
-func fdConn(fd int) (net.Conn, error) {
-	f := os.NewFile(uintptr(fd), "doorbell")
-	if f == nil {
-		return nil, errors.New("doorbell: bad descriptor")
-	}
-	defer f.Close() // net.FileConn duplicates it
-	c, err := net.FileConn(f)
-	if err != nil {
-		return nil, fmt.Errorf("doorbell: %w", err)
-	}
-	return c, nil
 }
