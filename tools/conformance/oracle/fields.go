@@ -109,7 +109,8 @@ func elementNames(path string, v reflect.Value, rules []Rule) []string {
 			if f.Kind() == reflect.Pointer && !f.IsNil() {
 				f = f.Elem()
 			}
-			names[i] = fmt.Sprint(f.Interface())
+			quoted := strconv.QuoteToASCII(fmt.Sprint(f.Interface())) // names that no topic may have stay legible
+			names[i] = quoted[1 : len(quoted)-1]
 		}
 		return names
 	}

@@ -71,10 +71,7 @@ func producerIDProbes() []Probe {
 	rules := []Rule{producerIDs, messages, topicIDs}
 	return []Probe{
 		{Name: "initproducerid-plain", Rules: rules, Play: func(r *Run) {
-			r.until("producer ids", func() bool {
-				req := kmsg.NewPtrInitProducerIDRequest()
-				return send[*kmsg.InitProducerIDResponse](r, r.Conn(), "producer ids", 4, req).ErrorCode == 0
-			})
+			r.awaitProducerIDs()
 			for v := range int16(6) {
 				req := kmsg.NewPtrInitProducerIDRequest()
 				req.ProducerID, req.ProducerEpoch, req.TransactionTimeoutMillis = -1, -1, 60000
@@ -84,6 +81,7 @@ func producerIDProbes() []Probe {
 			}
 		}},
 		{Name: "initproducerid-with-epoch", Rules: rules, Play: func(r *Run) {
+			r.awaitProducerIDs()
 			req := kmsg.NewPtrInitProducerIDRequest()
 			req.ProducerID, req.ProducerEpoch = 5, 3
 			r.askAny("known id", 4, req)
@@ -105,4 +103,13 @@ func producerIDProbes() []Probe {
 			r.askAny("answer", 0, req)
 		}},
 	}
+}
+
+// awaitProducerIDs waits until the broker hands out producer ids: a fresh Kafka
+// first fetches a block of them.
+func (r *Run) awaitProducerIDs() {
+	r.until("producer ids", func() bool {
+		req := kmsg.NewPtrInitProducerIDRequest()
+		return send[*kmsg.InitProducerIDResponse](r, r.Conn(), "producer ids", 4, req).ErrorCode == 0
+	})
 }

@@ -76,11 +76,14 @@ func playBoth(p Probe, o Options, w io.Writer, mu *sync.Mutex) result {
 	wg.Go(func() { kafka, kafkaErr = play(p, o.Kafka, o.RunID) })
 	wg.Go(func() { millrace, millraceErr = play(p, o.Millrace, o.RunID) })
 	wg.Wait()
-	res := result{probe: p, fields: len(kafka), diffs: compare(p.Name, kafka, millrace)}
-	if kafkaErr != nil {
+	res := result{probe: p, fields: len(kafka)}
+	switch {
+	case kafkaErr != nil:
 		res.err = fmt.Errorf("kafka: %w", kafkaErr)
-	} else if millraceErr != nil {
+	case millraceErr != nil:
 		res.err = fmt.Errorf("millrace: %w", millraceErr)
+	default:
+		res.diffs = compare(p.Name, kafka, millrace)
 	}
 	if o.Verbose {
 		mu.Lock()
