@@ -102,6 +102,9 @@ func resourceEntries(im *meta.Image, r meta.Resource, set config.Source) []confi
 	out := make([]config.Entry, 0, len(options))
 	for i := range options {
 		o := &options[i]
+		if _, set := overrides[o.Name]; o.Internal && !set {
+			continue
+		}
 		e := config.Entry{Name: o.Name, Type: o.Type, Doc: o.Doc, Source: config.Default}
 		value := o.DefaultOn(im.Config)
 		if o.Broker != "" {
@@ -111,6 +114,8 @@ func resourceEntries(im *meta.Image, r meta.Resource, set config.Source) []confi
 			}
 			e.Synonyms = append(e.Synonyms, config.SynonymEntry{Name: o.Broker, Value: text(value), Source: source})
 			e.Source = source
+		} else if r.Type == meta.GroupResource {
+			e.Synonyms = append(e.Synonyms, config.SynonymEntry{Name: o.Name, Value: text(value), Source: config.Default})
 		}
 		if v, ok := overrides[o.Name]; ok {
 			value, e.Source = v, set

@@ -159,6 +159,9 @@ func TestDescribeConfigsOfGroups(t *testing.T) {
 		if len(got.Configs) != 1 || chain(got.Configs[0]) != want {
 			t.Errorf("%s has %+v", group, got.Configs)
 		}
+		if c := b.configs(4, meta.GroupResource, group, "share.isolation.level").Configs[0]; chain(c) != "read_uncommitted from 5; share.isolation.level=read_uncommitted from 5" {
+			t.Errorf("%s has %s", group, chain(c))
+		}
 		if all := b.configs(4, meta.GroupResource, group); len(all.Configs) < 20 {
 			t.Errorf("%s has %d configs", group, len(all.Configs))
 		}

@@ -21,6 +21,7 @@ type ResourceOption struct {
 	Min, Max int64 // inclusive; both 0: every value of the type
 	Pattern  *regexp.Regexp
 	Allowed  string // what Pattern lets through, for messages
+	Internal bool   // described only where it is set, as Kafka does with configs not yet in use
 	Doc      string
 }
 
@@ -66,13 +67,13 @@ var groupOptions = []ResourceOption{
 		Doc: "How long a new streams group waits for more members, milliseconds."},
 	{Name: "streams.num.standby.replicas", Type: config.Int, Default: "0", Broker: "group.streams.num.standby.replicas", Max: 2,
 		Doc: "How many standby tasks a streams group has for each task."},
-	{Name: "streams.num.warmup.replicas", Type: config.Int, Default: "2", Broker: "group.streams.num.warmup.replicas", Max: 1<<31 - 1,
+	{Name: "streams.num.warmup.replicas", Type: config.Int, Internal: true, Default: "2", Broker: "group.streams.num.warmup.replicas", Max: 1<<31 - 1,
 		Doc: "How many warm-up tasks a streams group runs at once."},
 	{Name: "streams.rack.aware.assignment.tags", Type: config.List, Default: "", Broker: "group.streams.rack.aware.assignment.tags",
 		Doc: "The client tags by which standby tasks of a streams group are spread."},
 	{Name: "streams.session.timeout.ms", Type: config.Int, Default: "45000", Broker: "group.streams.session.timeout.ms", Min: 45000, Max: 60000,
 		Doc: "After how long without a heartbeat a member of a streams group counts as gone, milliseconds."},
-	{Name: "streams.task.offset.interval.ms", Type: config.Int, Default: "60000", Broker: "group.streams.task.offset.interval.ms", Max: 1<<31 - 1,
+	{Name: "streams.task.offset.interval.ms", Type: config.Int, Internal: true, Default: "60000", Broker: "group.streams.task.offset.interval.ms", Max: 1<<31 - 1,
 		Doc: "How often the members of a streams group report the offsets of their tasks, milliseconds."},
 }
 
