@@ -69,9 +69,7 @@ func (s *Service) coordinates(keyType int8, key string) (*kerr.Error, string) {
 		return kerr.CoordinatorNotAvailable, "The coordinator is not available."
 	}
 	sh := all[coordinator.PartitionFor(key, int32(len(all)))]
-	sh.lock()
-	defer sh.unlock()
-	if sh.state == notLed {
+	if !sh.leads() {
 		return kerr.CoordinatorNotAvailable, "The coordinator is not available."
 	}
 	return nil, "NONE"

@@ -257,3 +257,43 @@ func TestResignationAnswersEverythingThatWaits(t *testing.T) {
 	b.settle()
 	wantCode(t, "Heartbeat", b.heartbeat("g", ids[1], generation), 0)
 }
+
+// A partition that is led without the Service having been told.
+func TestFindCoordinatorTakesOverWhatIsLed(t *testing.T) {
+	b := newBench(t)
+	b.commit(commitRequest("g", "", -1, "t1", 0, 5))
+	for _, sh := range b.s.all() {
+		sh.giveUp()
+	}
+	r := kmsg.NewPtrFindCoordinatorRequest()
+	r.CoordinatorKey = "g"
+	wantCode(t, "FindCoordinator", b.s.FindCoordinator(b.client(), r).ErrorCode, 0)
+	b.settle()
+	if got := b.committed("g", "t1", 0); got != 5 {
+		t.Fatalf("offset %d", got)
+	}
+}
+
+func TestElectionDuringTheWaitAfterAFailedLoadLoadsOnce(t *testing.T) {
+	b := newBench(t)
+	b.commit(commitRequest("g", "", -1, "t1", 0, 5))
+	for _, p := range b.disk.partitions {
+		p.readErr = errDisk
+	}
+	b.restart()
+	for i, p := range b.disk.partitions {
+		p.readErr = nil
+		b.s.Elected(i)
+	}
+	b.settle()
+	epochs := make([]int, 0, 3)
+	for _, sh := range b.s.all() {
+		epochs = append(epochs, sh.epoch)
+	}
+	b.advance(10 * time.Second)
+	for i, sh := range b.s.all() {
+		if sh.epoch != epochs[i] || sh.state != active {
+			t.Fatalf("partition %d was loaded again", i)
+		}
+	}
+}

@@ -70,7 +70,10 @@ type commitOffset struct {
 
 // resolve lays out the response and takes up the partitions that exist.
 func (c *commit) resolve(topics coordinator.Topics) {
-	for ti, t := range c.req.Topics {
+	for _, t := range c.req.Topics {
+		if len(t.Partitions) == 0 {
+			continue // Kafka answers nothing about it either
+		}
 		rt := kmsg.NewOffsetCommitResponseTopic()
 		rt.Topic, rt.TopicID = t.Topic, t.TopicID
 		rt.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
@@ -86,7 +89,7 @@ func (c *commit) resolve(topics coordinator.Topics) {
 				rt.Partitions[pi].ErrorCode = kerr.UnknownTopicOrPartition.Code
 				continue
 			}
-			o := commitOffset{topicPartition: topicPartition{name, p.Partition}, topic: ti, part: pi}
+			o := commitOffset{topicPartition: topicPartition{name, p.Partition}, topic: len(c.resp.Topics), part: pi}
 			o.offset = offset{offset: p.Offset, leaderEpoch: -1, expireMs: -1, topicID: id}
 			if c.req.Version >= 6 {
 				o.leaderEpoch = p.LeaderEpoch

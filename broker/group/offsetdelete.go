@@ -16,6 +16,10 @@ func (s *Service) OffsetDelete(_ server.Client, req *kmsg.OffsetDeleteRequest, r
 		resp.ErrorCode = err.Code
 		reply(resp)
 	}
+	if req.Group == "" {
+		refuse(kerr.InvalidGroupID)
+		return
+	}
 	sh, g, err := s.existing(req.Group)
 	if err != nil {
 		refuse(err)

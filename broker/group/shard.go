@@ -32,6 +32,7 @@ type shard struct {
 	groups  map[string]*group
 	offsets int // number of committed offsets, all groups
 	writer  *coordinator.Writer
+	failing bool // the last append failed
 
 	// pendingAge is all pending members, the oldest first. It bounds them.
 	pendingAge  *list.List
@@ -102,9 +103,10 @@ func (sh *shard) append(records []coordinator.Record, done func(*kerr.Error)) {
 			done(kerr.NotCoordinator)
 			return
 		}
-		if err != nil {
-			sh.svc.log.Warn("append to "+OffsetsTopic, "partition", sh.index, "error", err)
+		if err != nil && !sh.failing { // once, not for every request until it works again
+			sh.svc.log.Error("append to "+OffsetsTopic, "partition", sh.index, "error", err)
 		}
+		sh.failing = err != nil
 		done(coordinator.ErrorCode(err))
 	})
 	sh.after(sh.writer.Flush)
@@ -136,8 +138,26 @@ func (sh *shard) takeOver() {
 	sh.load()
 }
 
+// leads says whether this broker coordinates the shard's groups, be it that it
+// still loads them. A partition that has come to be led without a word is taken
+// over here, where every client begins.
+func (sh *shard) leads() bool {
+	sh.lock()
+	state := sh.state
+	sh.unlock()
+	if state != notLed {
+		return true
+	}
+	if sh.svc.opts.Topics.Partition(OffsetsTopic, sh.index) == nil {
+		return false
+	}
+	sh.takeOver()
+	return true
+}
+
 // load queues the partition for loading. Needs the lock.
 func (sh *shard) load() {
+	sh.disarm(&sh.retry)
 	sh.state = loading
 	sh.epoch++
 	sh.reset()
