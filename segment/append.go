@@ -133,7 +133,7 @@ func (s *segment) addIndexEntry(last, pos int64, size int, intervalBytes int32) 
 	if s.bytesSinceIndex > int(intervalBytes) {
 		e := indexEntry{last, uint32(pos), s.maxTimestamp, s.maxTimestampAt}
 		x := s.indexes.Load()
-		if x == nil || s.growing {
+		if x == nil || s.growing || x.offsets.Full() || x.times.Full() {
 			s.waiting = append(s.waiting, e)
 		} else {
 			x.add(e)

@@ -63,10 +63,12 @@ func inMemory(t *testing.T) *harness {
 
 // harness opens dirs and logs of one test.
 type harness struct {
-	t    testing.TB
-	path string
-	opts segment.DirOptions
-	cfg  segment.LogConfig
+	t       testing.TB
+	path    string
+	opts    segment.DirOptions
+	cfg     segment.LogConfig
+	home    string // the first path
+	crashes int
 
 	mu  sync.Mutex
 	now time.Time
@@ -82,7 +84,7 @@ func options(path string, c combination) segment.DirOptions {
 }
 
 func newHarness(t testing.TB, c combination, path string) *harness {
-	h := &harness{t: t, path: path, opts: options(path, c), now: time.UnixMilli(1_700_000_000_000)}
+	h := &harness{t: t, path: path, home: path, opts: options(path, c), now: time.UnixMilli(1_700_000_000_000)}
 	h.opts.Now = func() time.Time {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -162,6 +164,9 @@ func (h *harness) tryLog(d *segment.Dir, topic string) (*watched, error) {
 			w.changed.Broadcast()
 		},
 	})
+	if err == nil {
+		w.durable = w.DurableOffset() // what was found is not reported
+	}
 	return w, err
 }
 
@@ -186,6 +191,17 @@ func (w *watched) awaitFailure() error {
 		w.changed.Wait()
 	}
 	return w.failed
+}
+
+// truncate truncates; durable offsets then start over from there.
+func (w *watched) truncate(offset int64) {
+	w.t.Helper()
+	if err := w.Truncate(offset); err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.durable = min(w.durable, w.EndOffset())
 }
 
 func (w *watched) durableSeen() int64 {
@@ -280,7 +296,8 @@ func samePayload(a, b batch.Batch) bool {
 // crash copies the dir as it is, as a kill of the process would leave it, and makes the harness use the copy.
 func (h *harness) crash() {
 	h.t.Helper()
-	to := h.path + fmt.Sprintf("-crash%d", time.Now().UnixNano())
+	h.crashes++
+	to := fmt.Sprintf("%s-crash%d", h.home, h.crashes)
 	h.t.Cleanup(func() { os.RemoveAll(to) })
 	if err := copyDir(h.path, to); err != nil {
 		h.t.Fatal(err)

@@ -13,6 +13,9 @@ import (
 func (l *Log) open() error {
 	err := os.Mkdir(l.path, 0o755)
 	if err == nil {
+		// Whatever is known about the name is of a log that is gone.
+		l.dir.recoveryPoints.remove(l.topic, l.partition)
+		l.dir.startOffsets.remove(l.topic, l.partition)
 		err = syncDir(l.dir.opts.Path)
 	} else if errors.Is(err, os.ErrExist) {
 		err = nil

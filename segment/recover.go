@@ -42,12 +42,13 @@ func (l *Log) recover() error {
 		end = l.segments[n-1].nextOffset
 		l.start.Store(max(l.start.Load(), l.segments[0].baseOffset))
 	} else if rp > end {
+		l.dir.log.Error("all segments are missing; offsets go on behind them", "dir", l.path, "was", rp)
 		end = rp
 	}
 	end = max(end, l.start.Load())
 	l.end.Store(end)
 	l.durable.Store(end)
-	l.epochs.cutEnd(end)
+	l.epochs.cutEnd(end + 1) // an epoch that starts at the end has no batch yet
 	if err := l.recoverProducers(end); err != nil {
 		return err
 	}

@@ -305,7 +305,7 @@ func (l *Log) growIndexes(seg *segment) {
 	l.mu.Lock()
 	x := seg.indexes.Load()
 	bytes := min(seg.indexBytes*8, maxIndexBytes(&l.cfg))
-	skip := x == nil || seg.rolled || seg.dropped || l.closed || l.cutting || bytes <= seg.indexBytes
+	skip := x == nil || seg.sealed || seg.dropped || l.closed || l.cutting || bytes <= seg.indexBytes
 	seg.growing = !skip
 	path := seg.path
 	if skip {
@@ -362,6 +362,9 @@ func (l *Log) seal(seg *segment) {
 	l.mu.Lock()
 	out := seg.retainOut()
 	skip := seg.dropped || l.closed || l.cutting || out == nil
+	if x := seg.indexes.Load(); x != nil && len(seg.waiting) > 0 {
+		seg.takeIndexes(x, seg.indexBytes)
+	}
 	l.mu.Unlock()
 	if out == nil {
 		return
