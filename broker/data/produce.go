@@ -23,6 +23,7 @@ type produceOp struct {
 	r       *server.Request
 	req     wire.ProduceRequest
 	results []produceResult // one for each partition of the request, in its order
+	names   []byte          // the topics' names, once the frame is given back
 
 	// pending counts appends that are not yet acknowledged, plus one while begin
 	// still walks the request. Whoever brings it to zero finishes.
@@ -73,10 +74,32 @@ func (s *Service) BeginProduce(r *server.Request, wait bool) bool {
 
 	op.pending.Store(1)
 	op.appendAll()
+	op.keepNames()
+	r.FreeFrame()
 	if op.pending.Add(-1) == 0 {
 		op.finish()
 	}
 	return true
+}
+
+// keepNames moves the names that the answer repeats out of the frame, and forgets
+// the rest of it.
+func (op *produceOp) keepNames() {
+	op.names = op.names[:0]
+	for i := range op.req.Topics {
+		op.names = append(op.names, op.req.Topics[i].Name...)
+	}
+	at := 0
+	for i := range op.req.Topics {
+		t := &op.req.Topics[i]
+		n := len(t.Name)
+		t.Name = op.names[at : at+n]
+		at += n
+		for j := range t.Partitions {
+			t.Partitions[j].Records = nil
+		}
+	}
+	op.req.TransactionalID = nil
 }
 
 // topic resolves a topic of the request: by id from version 13 on, by name before.

@@ -114,6 +114,12 @@ func (r *Request) Retain() {
 	r.lives.Add(1)
 }
 
+// FreeFrame gives the memory of the frame back before the reply: a handler that has
+// copied what it needs, and waits for a disk, does not hold it meanwhile. The views
+// of the Request are gone with it. What the frame was charged to the budgets stays
+// charged until the reply, since what waits is somewhere all the same.
+func (r *Request) FreeFrame() { r.freeFrame() }
+
 // Release ends a Retain.
 func (r *Request) Release() { r.drop() }
 
@@ -152,7 +158,7 @@ func (r *Request) freeFrame() {
 	if !r.kept.Load() {
 		r.frame.free()
 		r.frame = nil
-		r.Header, r.Body = wire.RequestHeader{}, nil
+		r.Header.ClientID, r.Body = nil, nil
 	}
 }
 
