@@ -66,7 +66,7 @@ race:
 
 ## fuzz: each fuzz target for FUZZTIME (10s)
 fuzz:
-	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	@set -e; for dir in $$(grep -rl --include='*_test.go' --exclude-dir='.?*' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
 			echo "fuzz $$dir $$target"; \
 			go test $$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
@@ -87,14 +87,14 @@ conformance: build
 
 ## lint: gofmt, go vet, staticcheck, and golangci-lint where it is installed
 lint:
-	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run make fmt"; exit 1; }
+	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$unformatted" || { echo "$$unformatted"; echo "run make fmt"; exit 1; }
 	go vet ./...
 	GOFLAGS= go run $(STATICCHECK) -tags uring ./...
 	@if command -v golangci-lint >/dev/null; then golangci-lint run --build-tags uring ./...; fi
 
 ## fmt: gofmt over everything
 fmt:
-	gofmt -w .
+	gofmt -w $$(go list -f '{{.Dir}}' ./...)
 
 ## check: exactly what CI runs
 check: build lint test
