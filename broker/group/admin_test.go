@@ -183,3 +183,21 @@ func TestFindCoordinator(t *testing.T) {
 	s.Close()
 	s.Close()
 }
+
+// Rule 83, for groups.
+func TestAuthorizedOperationsOnlyWhenAsked(t *testing.T) {
+	b := newBench(t)
+	b.stable("g", 1)
+	r := kmsg.NewPtrDescribeGroupsRequest()
+	r.Version, r.Groups = 6, []string{"g", "g", "nope"}
+	for _, g := range b.s.DescribeGroups(b.client(), r).Groups {
+		if g.AuthorizedOperations != -2147483648 {
+			t.Fatalf("not asked for: %d", g.AuthorizedOperations)
+		}
+	}
+	r.IncludeAuthorizedOperations = true
+	got := b.s.DescribeGroups(b.client(), r).Groups
+	if len(got) != 3 || got[0].AuthorizedOperations != 3400 || got[1].AuthorizedOperations != 3400 || got[2].AuthorizedOperations != -2147483648 {
+		t.Fatalf("asked for: %+v", got)
+	}
+}

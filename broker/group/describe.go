@@ -7,12 +7,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// allGroupOperations is every operation there is on a group, as bits by their ACL
+// codes: READ 3, DELETE 6, DESCRIBE 8, DESCRIBE_CONFIGS 10, ALTER_CONFIGS 11.
+const allGroupOperations = 1<<3 | 1<<6 | 1<<8 | 1<<10 | 1<<11
+
 // DescribeGroups (key 15, versions 0-6). A group that does not exist is Dead, and
-// from version 6 on an error. Authorized operations are the caller's to fill in.
+// from version 6 on an error. A group named twice is described twice, as by Kafka.
 func (s *Service) DescribeGroups(_ server.Client, req *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
-	for _, name := range unique(req.Groups) {
-		resp.Groups = append(resp.Groups, s.describe(req.Version, name))
+	for _, name := range req.Groups {
+		g := s.describe(req.Version, name)
+		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
+			g.AuthorizedOperations = allGroupOperations
+		}
+		resp.Groups = append(resp.Groups, g)
 	}
 	return resp
 }
