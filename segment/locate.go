@@ -156,7 +156,7 @@ func (l *Log) scan(seg *segment, pos, least, offset int64, checked, block bool) 
 		}
 		var h []byte
 		l.mu.Lock()
-		size := seg.size
+		size, end := seg.size, seg.nextOffset
 		if pos >= size {
 			l.mu.Unlock()
 			return place{}, false, nil
@@ -184,6 +184,7 @@ func (l *Log) scan(seg *segment, pos, least, offset int64, checked, block bool) 
 			h = w.b[pos-from:][:headerSize]
 		}
 		p, ok := seg.parseHeader(h, pos, 0, size)
+		ok = ok && p.last < end
 		if !checked {
 			if !ok || p.last != least {
 				return place{}, false, errBadIndex

@@ -156,8 +156,8 @@ func (l *Log) fileRange(seg *segment, pos, n int64, block bool) (*file, error) {
 // readChunk is how much ReadBatches asks for at a time, bytes.
 const readChunk = 1 << 20
 
-// ReadBatches calls f with each whole batch from the one that holds offset up to upTo, in order. The batch is valid
-// during the call only. It stops at the first error. Blocking.
+// ReadBatches calls f with each whole batch from the one that holds offset up to upTo, in order, checked by CRC. The
+// batch is valid during the call only. It stops at the first error. Blocking.
 func (l *Log) ReadBatches(offset, upTo int64, f func(batch.Batch) error) error {
 	var ranges []Range
 	var buf []byte
@@ -173,7 +173,7 @@ func (l *Log) ReadBatches(offset, upTo int64, f func(batch.Batch) error) error {
 		if buf, err = copyRanges(buf[:0], ranges); err != nil {
 			return err
 		}
-		next, err := eachBatch(buf, f)
+		next, err := eachBatch(buf, offset, f)
 		if err != nil {
 			return err
 		}
@@ -185,9 +185,11 @@ func (l *Log) ReadBatches(offset, upTo int64, f func(batch.Batch) error) error {
 	return nil
 }
 
-// eachBatch calls f with the whole batches in b and returns the offset after the last, -1 if there was none.
-func eachBatch(b []byte, f func(batch.Batch) error) (next int64, err error) {
-	next = -1
+// eachBatch calls f with the whole batches in b and returns the offset after the last, offset if there was none. The
+// first one holds offset or comes after it.
+func eachBatch(b []byte, offset int64, f func(batch.Batch) error) (next int64, err error) {
+	next = offset
+	first := true
 	for len(b) >= headerSize {
 		one := batch.Batch(b)
 		size := one.Size()
@@ -198,6 +200,10 @@ func eachBatch(b []byte, f func(batch.Batch) error) (next int64, err error) {
 			break
 		}
 		one = one[:size:size]
+		if one.LastOffset() < next || !first && one.BaseOffset() < next || !one.ValidCRC() {
+			return next, fmt.Errorf("%w: batch at offset %d, after %d", ErrCorrupt, one.BaseOffset(), next)
+		}
+		first = false
 		if err := f(one); err != nil {
 			return next, err
 		}
