@@ -60,9 +60,9 @@ test-clients: build
 test-crash: build
 	if [ -x tools/crash/run.sh ]; then tools/crash/run.sh $(CRASH_ROUNDS); fi
 
-## race: the Go tests under the race detector
+## race: the Go tests under the race detector, with the assertions that are too dear for production
 race:
-	CGO_ENABLED=1 go test -race ./...
+	CGO_ENABLED=1 go test -race -tags=uring,invariants ./...
 
 ## fuzz: each fuzz target for FUZZTIME (10s)
 fuzz:

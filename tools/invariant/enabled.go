@@ -1,0 +1,6 @@
+//go:build invariants
+
+package invariant
+
+// Enabled says that this build checks.
+const Enabled = true
