@@ -89,12 +89,42 @@ func TestFetchErrorsArePerPartition(t *testing.T) {
 		if got[i].ErrorCode != want {
 			t.Errorf("partition %d: error %d, want %d", i, got[i].ErrorCode, want)
 		}
+		if wantList := want == kerr.UnknownTopicOrPartition.Code; (got[i].AbortedTransactions != nil) != wantList {
+			t.Errorf("partition %d: aborted transactions %v with error %d; want an empty list: %v", i, got[i].AbortedTransactions, want, wantList)
+		}
 		if want == kerr.OffsetOutOfRange.Code && (got[i].HighWatermark != -1 || got[i].LastStableOffset != -1 || got[i].LogStartOffset != -1) {
 			t.Errorf("partition %d: bounds %d %d %d beside OFFSET_OUT_OF_RANGE, want -1", i, got[i].HighWatermark, got[i].LastStableOffset, got[i].LogStartOffset)
 		}
 	}
 	if p := c.Do(epochs).(*kmsg.FetchResponse).Topics[0].Partitions[0]; p.ErrorCode != kerr.UnknownLeaderEpoch.Code {
 		t.Errorf("newer leader epoch: error %d, want %d", p.ErrorCode, kerr.UnknownLeaderEpoch.Code)
+	}
+}
+
+func TestAFetchPastAnUnknownEpochIsOutOfRange(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	c.CreateTopic("t", 1)
+	produce(c, "t", records(t, 3, nil))
+	for _, offset := range []int64{0, 3, 20} {
+		req := fetchRequest(fetchPart{topic: "t", offset: offset})
+		req.Topics[0].Partitions[0].LastFetchedEpoch = 5
+		p := c.Do(req).(*kmsg.FetchResponse).Topics[0].Partitions[0]
+		if p.ErrorCode != kerr.OffsetOutOfRange.Code || p.HighWatermark != -1 || p.LastStableOffset != -1 || p.LogStartOffset != -1 {
+			t.Errorf("from %d: error %d with bounds %d %d %d, want %d and -1", offset, p.ErrorCode, p.HighWatermark, p.LastStableOffset, p.LogStartOffset, kerr.OffsetOutOfRange.Code)
+		}
+	}
+}
+
+func TestWhoMayNotReadIsToldTheLeader(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	id := c.CreateTopic("t", 1)
+	for version, want := range map[int16]int32{15: -1, 16: 1, 17: 1} {
+		req := fetchRequest(fetchPart{topic: "t"})
+		req.Version, req.Topics[0].TopicID, req.ReplicaState.ID = version, id, 7
+		p := c.Do(req).(*kmsg.FetchResponse).Topics[0].Partitions[0]
+		if p.ErrorCode != kerr.NotLeaderForPartition.Code || p.CurrentLeader.LeaderID != want {
+			t.Errorf("v%d as a replica: error %d, leader %d; want %d, %d", version, p.ErrorCode, p.CurrentLeader.LeaderID, kerr.NotLeaderForPartition.Code, want)
+		}
 	}
 }
 
@@ -179,6 +209,22 @@ func TestFetchSessions(t *testing.T) {
 	next.SessionID = first.SessionID ^ 1
 	if r := c.Do(next).(*kmsg.FetchResponse); r.ErrorCode != kerr.FetchSessionIDNotFound.Code {
 		t.Errorf("unknown session: error %d, want %d", r.ErrorCode, kerr.FetchSessionIDNotFound.Code)
+	}
+}
+
+func TestAFetchSessionMayBeginWithoutPartitions(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	c.CreateTopic("t", 1)
+	open := fetchRequest()
+	open.SessionEpoch = 0
+	first := c.Do(open).(*kmsg.FetchResponse)
+	if first.ErrorCode != 0 || first.SessionID == 0 {
+		t.Fatalf("error %d, session %d, want a session", first.ErrorCode, first.SessionID)
+	}
+	next := fetchRequest(fetchPart{topic: "t"})
+	next.SessionID, next.SessionEpoch = first.SessionID, 1
+	if r := c.Do(next).(*kmsg.FetchResponse); r.ErrorCode != 0 || len(r.Topics) != 1 || r.SessionID != first.SessionID {
+		t.Fatalf("error %d, session %d with %d topics, want the topic in the session", r.ErrorCode, r.SessionID, len(r.Topics))
 	}
 }
 

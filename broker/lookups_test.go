@@ -131,3 +131,45 @@ func TestOffsetForLeaderEpoch(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribeProducersExplainsAMissingTopic(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	c.CreateTopic("t", 1)
+	req := kmsg.NewPtrDescribeProducersRequest()
+	for _, name := range []string{"t", "none", "a/b"} {
+		rt := kmsg.NewDescribeProducersRequestTopic()
+		rt.Topic, rt.Partitions = name, []int32{0, 9}
+		req.Topics = append(req.Topics, rt)
+	}
+	resp := c.Do(req).(*kmsg.DescribeProducersResponse)
+	for i, want := range []struct {
+		codes     [2]int16
+		explained bool
+	}{
+		{[2]int16{0, kerr.UnknownTopicOrPartition.Code}, false},
+		{[2]int16{kerr.UnknownTopicOrPartition.Code, kerr.UnknownTopicOrPartition.Code}, true},
+		{[2]int16{kerr.InvalidTopicException.Code, kerr.InvalidTopicException.Code}, true},
+	} {
+		for j, p := range resp.Topics[i].Partitions {
+			if p.ErrorCode != want.codes[j] || (p.ErrorMessage != nil) != want.explained {
+				t.Errorf("%s-%d: error %d, message %v; want %d, a message: %v", resp.Topics[i].Topic, p.Partition, p.ErrorCode, p.ErrorMessage, want.codes[j], want.explained)
+			}
+		}
+	}
+}
+
+func TestAProducerHasBothIDAndEpochOrNeither(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	for _, x := range []struct {
+		id    int64
+		epoch int16
+		want  int16
+	}{{-1, -1, 0}, {5, 0, 0}, {5, -1, kerr.InvalidRequest.Code}, {-1, 0, kerr.InvalidRequest.Code}} {
+		req := kmsg.NewPtrInitProducerIDRequest()
+		req.Version, req.ProducerID, req.ProducerEpoch = 4, x.id, x.epoch
+		resp := c.Do(req).(*kmsg.InitProducerIDResponse)
+		if resp.ErrorCode != x.want || (resp.ProducerID >= 0) != (x.want == 0) {
+			t.Errorf("id %d, epoch %d: error %d, producer id %d; want error %d", x.id, x.epoch, resp.ErrorCode, resp.ProducerID, x.want)
+		}
+	}
+}

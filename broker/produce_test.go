@@ -65,27 +65,35 @@ func TestProduceRefusesWhatMayNotBeAppended(t *testing.T) {
 	late.Add(time.Now().Add(2*time.Hour).UnixMilli(), []byte("k"), []byte("v"))
 
 	for _, x := range []struct {
-		name    string
-		topic   string
-		version int16
-		acks    int16
-		records []byte
-		want    *kerr.Error
+		name     string
+		topic    string
+		version  int16
+		acks     int16
+		records  []byte
+		want     *kerr.Error
+		logStart int64 // told with errors of the append, as by Kafka; -1 with others
 	}{
-		{"unknown topic", "nowhere", 11, -1, good, kerr.UnknownTopicOrPartition},
-		{"acks out of range", "plain", 11, 2, good, kerr.InvalidRequiredAcks},
-		{"null records", "plain", 11, -1, nil, kerr.InvalidRecord},
-		{"no records", "plain", 11, -1, []byte{}, kerr.InvalidRecord},
-		{"two batches", "plain", 11, -1, append(append([]byte(nil), good...), good...), kerr.InvalidRecord},
-		{"bad CRC", "plain", 11, -1, with(func(b []byte) []byte { b[len(b)-1] ^= 1; return b }), kerr.CorruptMessage},
-		{"control batch", "plain", 11, -1, records(t, 1, func(b *batch.Builder) { b.Control = true }), kerr.InvalidRecord},
-		{"too large", "small", 11, -1, records(t, 100, nil), kerr.MessageTooLarge},
-		{"no key into a compacted topic", "compacted", 11, -1, built(t, keyless), kerr.InvalidRecord},
-		{"two hours ahead", "plain", 11, -1, built(t, late), kerr.InvalidTimestamp},
-		{"zstd from an old client", "plain", 6, -1, records(t, 1, func(b *batch.Builder) { b.Codec = batch.Zstd }), kerr.UnsupportedCompressionType},
+		{"unknown topic", "nowhere", 11, -1, good, kerr.UnknownTopicOrPartition, -1},
+		{"acks out of range", "plain", 11, 2, good, kerr.InvalidRequiredAcks, -1},
+		{"null records", "plain", 11, -1, nil, kerr.InvalidRecord, 0},
+		{"no records", "plain", 11, -1, []byte{}, kerr.InvalidRecord, -1},
+		{"two batches", "plain", 11, -1, append(append([]byte(nil), good...), good...), kerr.InvalidRecord, -1},
+		{"bad CRC", "plain", 11, -1, with(func(b []byte) []byte { b[len(b)-1] ^= 1; return b }), kerr.CorruptMessage, -1},
+		{"length too short", "plain", 11, -1, with(func(b []byte) []byte { b[11] -= 2; return b }), kerr.CorruptMessage, -1},
+		{"magic 1", "plain", 11, -1, with(func(b []byte) []byte { b[16] = 1; return b }), kerr.InvalidRecord, -1},
+		{"control batch", "plain", 11, -1, records(t, 1, func(b *batch.Builder) { b.Control = true }), kerr.InvalidRecord, 0},
+		{"too large", "small", 11, -1, records(t, 100, nil), kerr.MessageTooLarge, -1},
+		{"no key into a compacted topic", "compacted", 11, -1, built(t, keyless), kerr.InvalidRecord, 0},
+		{"two hours ahead", "plain", 11, -1, built(t, late), kerr.InvalidTimestamp, 0},
+		{"zstd from an old client", "plain", 6, -1, records(t, 1, func(b *batch.Builder) { b.Codec = batch.Zstd }), kerr.UnsupportedCompressionType, -1},
+		{"unknown codec", "plain", 11, -1, with(func(b []byte) []byte { b[22] |= 5; batch.Batch(b).FixCRC(); return b }), kerr.UnsupportedCompressionType, 0},
+		{"unknown codec from an old client", "plain", 6, -1, with(func(b []byte) []byte { b[22] |= 5; batch.Batch(b).FixCRC(); return b }), kerr.UnsupportedCompressionType, -1},
+		{"a negative sequence", "plain", 11, -1, records(t, 1, func(b *batch.Builder) {
+			b.ProducerID, b.ProducerEpoch, b.BaseSequence = 1, 0, -5
+		}), kerr.InvalidRecord, 0},
 		{"transactional without an id", "plain", 11, -1, records(t, 1, func(b *batch.Builder) {
 			b.Transactional, b.ProducerID, b.ProducerEpoch, b.BaseSequence = true, 1, 0, 0
-		}), kerr.TransactionalIDAuthorizationFailed},
+		}), kerr.TransactionalIDAuthorizationFailed, -1},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			p := c.Do(produceRequest(x.version, x.acks, x.topic, 0, x.records)).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
@@ -94,6 +102,9 @@ func TestProduceRefusesWhatMayNotBeAppended(t *testing.T) {
 			}
 			if p.BaseOffset != -1 {
 				t.Errorf("base offset %d beside an error", p.BaseOffset)
+			}
+			if p.LogStartOffset != x.logStart {
+				t.Errorf("log start offset %d, want %d", p.LogStartOffset, x.logStart)
 			}
 		})
 	}
@@ -141,6 +152,9 @@ func TestIdempotentRetriesAreRecognised(t *testing.T) {
 		p := produce(c, "t", records(t, 2, func(b *batch.Builder) {
 			b.ProducerID, b.ProducerEpoch, b.BaseSequence = 7, epoch, sequence
 		}))
+		if p.LogStartOffset != 0 {
+			t.Errorf("sequence %d: error %d with log start offset %d, want 0", sequence, p.ErrorCode, p.LogStartOffset)
+		}
 		return p.BaseOffset, p.ErrorCode
 	}
 	for i := range int32(6) {
@@ -199,6 +213,20 @@ func TestLogAppendTimeIsTheBrokers(t *testing.T) {
 	}
 	got := batch.Batch(fetchOne(c, "append", 0).RecordBatches)
 	if !got.IsLogAppendTime() || got.MaxTimestamp() < before || !got.ValidCRC() {
+		t.Errorf("stored batch: log append time %v, max timestamp %d, CRC valid %v", got.IsLogAppendTime(), got.MaxTimestamp(), got.ValidCRC())
+	}
+
+	// A client that claims the broker's stamp: refused where the broker does stamp, the
+	// claim dropped where it does not.
+	batch.Batch(recs).SetLogAppendTime(1000)
+	if p := produce(c, "append", recs); p.ErrorCode != kerr.InvalidTimestamp.Code || len(p.ErrorRecords) != 1 {
+		t.Errorf("claimed stamp: error %d with %d records, want %d with 1", p.ErrorCode, len(p.ErrorRecords), kerr.InvalidTimestamp.Code)
+	}
+	if p := produce(c, "create", recs); p.ErrorCode != 0 || p.BaseOffset != 1 {
+		t.Fatalf("claimed stamp with CreateTime: error %d, offset %d", p.ErrorCode, p.BaseOffset)
+	}
+	got = batch.Batch(fetchOne(c, "create", 1).RecordBatches)
+	if got.IsLogAppendTime() || got.MaxTimestamp() != 1000 || !got.ValidCRC() {
 		t.Errorf("stored batch: log append time %v, max timestamp %d, CRC valid %v", got.IsLogAppendTime(), got.MaxTimestamp(), got.ValidCRC())
 	}
 }

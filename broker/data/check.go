@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 
 	"millrace/broker/config"
@@ -20,12 +21,16 @@ func (op *produceOp) check(cfg *config.Topic, in *wire.ProducePartition, res *pr
 	if in.Null {
 		return nil, fmt.Errorf("%w: no records", batch.ErrInvalidRecord)
 	}
-	if err := batch.Validate(in.Records, batch.Limits{MaxBytes: int(cfg.MaxMessageBytes)}); err != nil {
+	err := batch.Validate(in.Records, batch.Limits{MaxBytes: int(cfg.MaxMessageBytes)})
+	if err != nil && !errors.Is(err, batch.ErrUnsupportedCodec) {
 		return nil, err
 	}
 	b := batch.Batch(in.Records)
-	if b.Codec() == batch.Zstd && op.r.Header.APIVersion < zstdSince {
+	if b.Codec() >= batch.Zstd && op.r.Header.APIVersion < zstdSince {
 		return nil, kerr.UnsupportedCompressionType
+	}
+	if err != nil {
+		return nil, err
 	}
 	if b.IsTransactional() || op.req.TransactionalID != nil {
 		if op.req.TransactionalID == nil {
@@ -51,6 +56,8 @@ func (op *produceOp) check(cfg *config.Topic, in *wire.ProducePartition, res *pr
 	}
 	if cfg.LogAppendTime {
 		b.SetLogAppendTime(nowMs)
+	} else if b.IsLogAppendTime() { // no client's claim to make
+		b.ClearLogAppendTime()
 	}
 	return b, nil
 }

@@ -192,6 +192,7 @@ func (op *fetchOp) diverged(e *fetchEntry) bool {
 	epoch, end := endOfEpoch(e.partition, e.lastEpoch)
 	if epoch < 0 { // an epoch this log never had: where the two part cannot be said
 		e.err = kerr.OffsetOutOfRange.Code
+		e.highWater, e.lastStable, e.logStart = -1, -1, -1
 		return true
 	}
 	if epoch == e.lastEpoch && end >= e.fetch.fetchOffset {

@@ -5,6 +5,7 @@ import (
 	"millrace/net/wire"
 	"millrace/replication"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/valyala/bytebufferpool"
 )
 
@@ -14,8 +15,7 @@ type pooled struct{ *bytebufferpool.ByteBuffer }
 // Release gives the buffer back.
 func (b pooled) Release() { bytebufferpool.Put(b.ByteBuffer) }
 
-// noAborted is the list of aborted transactions for a read_committed reader: none,
-// as opposed to the null that others get.
+// noAborted is an empty list of aborted transactions, as opposed to null.
 var noAborted = []wire.AbortedTransaction{}
 
 // refuse answers the request as a whole with an error.
@@ -109,13 +109,49 @@ func (op *fetchOp) encode(e *fetchEntry) {
 		PreferredReadReplica: -1,
 		RecordsBytes:         e.bytes,
 	}
-	if replication.Isolation(op.req.Isolation) == replication.ReadCommitted {
+	if op.listsAborted(e) {
 		p.AbortedTransactions = noAborted
 	}
 	if e.diverging.Epoch >= 0 {
 		p.DivergingEpoch = &e.diverging
 	}
+	var leader wire.LeaderHint
+	if e.err != 0 && op.leaderHint(e, &leader) {
+		p.CurrentLeader = &leader
+	}
 	op.resp.Partition(&p)
+}
+
+// listsAborted says whether an entry has a list of aborted transactions, empty, or
+// null. Kafka sends a list to read_committed readers, and with the errors it finds
+// before it looks at the log, whatever the isolation level.
+func (op *fetchOp) listsAborted(e *fetchEntry) bool {
+	switch e.err {
+	case 0:
+		return replication.Isolation(op.req.Isolation) == replication.ReadCommitted
+	case kerr.UnknownTopicOrPartition.Code, kerr.UnknownTopicID.Code:
+		return true
+	}
+	return false
+}
+
+// leaderHintSince is the first version of Fetch whose answers say who leads a
+// partition that this broker does not (KIP-951).
+const leaderHintSince = 16
+
+// leaderHint fills in who leads the partition of an entry that was refused because
+// of its leader or leader epoch. The answer is false if there is nothing to say.
+func (op *fetchOp) leaderHint(e *fetchEntry, leader *wire.LeaderHint) bool {
+	if op.r.Header.APIVersion < leaderHintSince || e.err != kerr.NotLeaderForPartition.Code && e.err != kerr.FencedLeaderEpoch.Code {
+		return false
+	}
+	t := op.s.images.Image().TopicByID(e.key.id)
+	if t == nil || e.key.index < 0 || int(e.key.index) >= len(t.Partitions) {
+		return false
+	}
+	p := &t.Partitions[e.key.index]
+	*leader = wire.LeaderHint{LeaderID: p.Leader, LeaderEpoch: p.LeaderEpoch}
+	return true
 }
 
 // interleave lists the parts of the response: the buffer cut at the splits, and the

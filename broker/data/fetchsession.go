@@ -25,7 +25,7 @@ func (op *fetchOp) openSession() int16 {
 		op.eachAsked(func(k partitionKey, p *wire.FetchPartition) {
 			op.entries = append(op.entries, fetchEntry{key: k, fetch: asked(k, p), lastEpoch: p.LastFetchedEpoch})
 		})
-		if req.SessionEpoch == initialEpoch && len(op.entries) > 0 {
+		if req.SessionEpoch == initialEpoch { // also for no partitions yet, as Kafka
 			if op.session = op.s.sessions.open(op.byID(), now); op.session != nil {
 				for i := range op.entries {
 					op.session.set(op.entries[i].key, op.entries[i].fetch)

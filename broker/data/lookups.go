@@ -1,6 +1,7 @@
 package data
 
 import (
+	"millrace/broker/meta"
 	"millrace/net/server"
 	"millrace/replication"
 
@@ -72,9 +73,15 @@ func (s *Service) DescribeProducers(_ server.Client, req *kmsg.DescribeProducers
 	for _, t := range req.Topics {
 		rt := kmsg.NewDescribeProducersResponseTopic()
 		rt.Topic = t.Topic
+		noTopic := s.describable(t.Topic)
 		for _, i := range t.Partitions {
 			rp := kmsg.NewDescribeProducersResponseTopicPartition()
 			rp.Partition = i
+			if noTopic != nil { // explained; a partition that is missing is not, as by Kafka
+				rp.ErrorCode, rp.ErrorMessage = noTopic.Code, &noTopic.Description
+				rt.Partitions = append(rt.Partitions, rp)
+				continue
+			}
 			led, err := s.led(t.Topic, i)
 			if err == nil {
 				for _, x := range led.Log().Producers() {
@@ -94,6 +101,17 @@ func (s *Service) DescribeProducers(_ server.Client, req *kmsg.DescribeProducers
 		resp.Topics = append(resp.Topics, rt)
 	}
 	return resp
+}
+
+// describable is what is wrong with a topic as a whole, nil if it can be asked about.
+func (s *Service) describable(name string) *kerr.Error {
+	switch {
+	case meta.ValidateTopicName(name) != nil:
+		return kerr.InvalidTopicException
+	case s.topics.name([]byte(name)) == nil:
+		return kerr.UnknownTopicOrPartition
+	}
+	return nil
 }
 
 // mayDeleteRecords refuses topics whose records Kafka does not let clients delete:

@@ -174,10 +174,10 @@ func (op *produceOp) appendOne(t *topic, in *wire.ProducePartition, slot int, re
 	cfg := t.config.Load()
 	b, err := op.check(cfg, in, res)
 	if err != nil {
-		res.err = ErrorCode(err)
 		if res.message == "" {
 			res.message = err.Error()
 		}
+		res.refuse(p, err)
 		return
 	}
 	// With acks=0 the request stays open until the batch is written, too: that is
@@ -186,7 +186,8 @@ func (op *produceOp) appendOne(t *topic, in *wire.ProducePartition, slot int, re
 	info, err := p.AppendAsLeader(b, op, slot)
 	if err != nil {
 		op.pending.Add(-1) // begin's own count keeps it above zero
-		res.err, res.message = ErrorCode(err), err.Error()
+		res.message = err.Error()
+		res.refuse(p, err)
 		return
 	}
 	res.baseOffset, res.logStart = info.BaseOffset, info.LogStartOffset

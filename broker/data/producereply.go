@@ -1,9 +1,14 @@
 package data
 
 import (
+	"errors"
+
 	"millrace/net/server"
 	"millrace/net/wire"
+	"millrace/replication"
+	"millrace/segment/batch"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/valyala/bytebufferpool"
 )
 
@@ -36,6 +41,23 @@ func (op *produceOp) encode() server.Part {
 	}
 	buf.B = w.End(0, nil)
 	return server.Part{Bytes: buf.B, Ref: pooled{buf}}
+}
+
+// refuse notes that a batch for p was not appended. The log start is told with the
+// errors that Kafka meets at the append, and not with those it meets before, or that
+// cast doubt on the log.
+func (res *produceResult) refuse(p *replication.Partition, err error) {
+	res.err = ErrorCode(err)
+	switch {
+	case err == kerr.UnsupportedCompressionType, // by the version of the request
+		errors.Is(err, batch.ErrNotOneBatch), errors.Is(err, batch.ErrUnsupportedMagic):
+		return
+	}
+	switch res.err {
+	case kerr.InvalidRecord.Code, kerr.InvalidTimestamp.Code, kerr.UnsupportedCompressionType.Code,
+		kerr.OutOfOrderSequenceNumber.Code, kerr.InvalidProducerEpoch.Code:
+		res.logStart = p.LogStartOffset()
+	}
 }
 
 // explain adds what was wrong, as a whole and record by record (KIP-467).

@@ -57,6 +57,10 @@ func (p *ProducerIDs) InitProducerID(_ server.Client, req *kmsg.InitProducerIDRe
 		resp.ErrorCode = kerr.InvalidRequest.Code
 		return resp
 	}
+	if (req.ProducerID == -1) != (req.ProducerEpoch == -1) { // the two are one identity
+		resp.ErrorCode = kerr.InvalidRequest.Code
+		return resp
+	}
 	id, err := p.take()
 	if err != nil {
 		resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code // retried by every client

@@ -13,6 +13,9 @@ var (
 	// ErrInvalidRecord: INVALID_RECORD. The bytes are whole but say what no producer
 	// may say.
 	ErrInvalidRecord = errors.New("invalid record")
+	// ErrNotOneBatch is a record set with no batch in it, or with several. It is
+	// ErrInvalidRecord, too.
+	ErrNotOneBatch = fmt.Errorf("%w: not exactly one batch", ErrInvalidRecord)
 	// ErrUnsupportedMagic is a message format before v2. Kafka 4.4 answers
 	// INVALID_RECORD to it, so errors.Is(err, ErrInvalidRecord) holds, too.
 	ErrUnsupportedMagic = fmt.Errorf("%w: unsupported magic", ErrInvalidRecord)

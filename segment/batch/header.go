@@ -23,6 +23,12 @@ func (b Batch) SetMaxTimestamp(ms int64) {
 	binary.BigEndian.PutUint64(b[posMaxTimestamp:], uint64(ms))
 }
 
+// ClearLogAppendTime says that the records' own times count. It sets the CRC.
+func (b Batch) ClearLogAppendTime() {
+	b[posAttributes+1] &^= attrLogAppendTime
+	b.FixCRC()
+}
+
 // SetLogAppendTime makes ms the time of all records: the attribute bit says that
 // consumers take the max timestamp instead of the records' own. It sets the CRC,
 // at the price of reading the batch once more.

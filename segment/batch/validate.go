@@ -36,6 +36,9 @@ func Validate(b []byte, lim Limits) error {
 	if want, got := h.CRC(), h.ComputeCRC(); want != got {
 		return fmt.Errorf("%w: CRC is %#08x, %#08x computed", ErrCorrupt, want, got)
 	}
+	if n := len(b) - h.Size(); n > 0 {
+		return fmt.Errorf("%w: %d bytes after the batch", ErrInvalidRecord, n)
+	}
 	if err := h.validateCounts(); err != nil {
 		return err
 	}
@@ -48,18 +51,19 @@ func Validate(b []byte, lim Limits) error {
 	return nil
 }
 
-// validateFrame checks that b is one v2 batch by magic and length, and nothing
-// else. A batch that is cut short is INVALID_RECORD, because Kafka sees no batch
-// there; a length that cannot be is CORRUPT_MESSAGE.
+// validateFrame checks that b starts with a v2 batch by magic and length, and that
+// no second one follows: fewer bytes than a batch needs may be left. A batch that is
+// cut short is ErrNotOneBatch, because Kafka sees no batch there; a length that
+// cannot be is ErrCorrupt.
 func validateFrame(b []byte) error {
 	if len(b) < HeaderSize {
 		if len(b) == 0 {
-			return fmt.Errorf("%w: no batch", ErrInvalidRecord)
+			return fmt.Errorf("%w: no bytes", ErrNotOneBatch)
 		}
 		if len(b) > posMagic && (b[posMagic] == 0 || b[posMagic] == 1) {
 			return fmt.Errorf("%w %d", ErrUnsupportedMagic, b[posMagic])
 		}
-		return fmt.Errorf("%w: %d bytes hold no batch", ErrInvalidRecord, len(b))
+		return fmt.Errorf("%w: %d bytes hold none", ErrNotOneBatch, len(b))
 	}
 	h := Batch(b)
 	switch m := h.Magic(); m {
@@ -73,9 +77,10 @@ func validateFrame(b []byte) error {
 	case n < minLength:
 		return fmt.Errorf("%w: length %d", ErrCorrupt, n)
 	case h.Size() > len(b):
-		return fmt.Errorf("%w: batch of %d bytes in %d", ErrInvalidRecord, h.Size(), len(b))
-	case h.Size() < len(b):
-		return fmt.Errorf("%w: %d bytes after the batch, must be exactly one batch", ErrInvalidRecord, len(b)-h.Size())
+		return fmt.Errorf("%w: batch of %d bytes in %d", ErrNotOneBatch, h.Size(), len(b))
+	}
+	if _, _, err := Next(b[h.Size():]); err == nil {
+		return fmt.Errorf("%w: a second one after %d bytes", ErrNotOneBatch, h.Size())
 	}
 	return nil
 }
@@ -102,8 +107,6 @@ func (b Batch) validateAttributes() error {
 		return fmt.Errorf("%w: %d", ErrUnsupportedCodec, b.Codec())
 	case attrs&^knownAttributes != 0:
 		return fmt.Errorf("%w: attributes %#04x", ErrInvalidRecord, uint16(attrs))
-	case attrs&attrLogAppendTime != 0:
-		return fmt.Errorf("%w: timestamp type log append time from a client", ErrInvalidTimestamp)
 	case b.HasProducer() && (b.ProducerEpoch() < 0 || b.BaseSequence() < 0):
 		return fmt.Errorf("%w: producer %d with epoch %d, sequence %d",
 			ErrInvalidRecord, b.ProducerID(), b.ProducerEpoch(), b.BaseSequence())

@@ -85,6 +85,9 @@ func (o *DeepOptions) latest() int64 {
 // in the header that is not the maximum of the records walked is put right in
 // place, with the CRC: time look-ups and retention go by it.
 func ValidateRecords(b Batch, o DeepOptions) ([]RecordError, error) {
+	if o.LogAppendTime && b.IsLogAppendTime() {
+		return refuseLogAppendTime(b)
+	}
 	records := b.Records()
 	if b.Codec() != None {
 		if !NeedsDecompression(b, o) {
@@ -104,6 +107,17 @@ func ValidateRecords(b Batch, o DeepOptions) ([]RecordError, error) {
 	if w.max != b.MaxTimestamp() && !o.LogAppendTime {
 		b.SetMaxTimestamp(w.max)
 		b.FixCRC()
+	}
+	return w.result()
+}
+
+// refuseLogAppendTime refuses each record of a batch that says the broker had
+// stamped it. Kafka minds that only where the broker does stamp; elsewhere the bit is
+// dropped.
+func refuseLogAppendTime(b Batch) ([]RecordError, error) {
+	var w walk
+	for i := range min(b.Count(), maxRecordErrors) {
+		w.refuse(i, ErrInvalidTimestamp, fmt.Sprintf("Invalid timestamp type in message with offset %d. Producer should not set timestamp type to LogAppendTime.", i))
 	}
 	return w.result()
 }

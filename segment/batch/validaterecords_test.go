@@ -41,6 +41,26 @@ func TestTimestampLimits(t *testing.T) {
 	}
 }
 
+func TestOnlyTheBrokerStampsABatch(t *testing.T) {
+	for _, codec := range []Codec{None, Gzip} {
+		b := build(t, 3, func(w *Builder) { w.Codec = codec })
+		b[posAttributes+1] |= attrLogAppendTime
+		b.FixCRC()
+		o := anyTime
+		if bad, err := ValidateRecords(b, o); err != nil || bad != nil {
+			t.Errorf("%v, create time: %v, %v; want the bit to be no fault", codec, bad, err)
+		}
+		o.LogAppendTime = true
+		if bad, err := ValidateRecords(b, o); !errors.Is(err, ErrInvalidTimestamp) || len(bad) != 3 || bad[2].Index != 2 {
+			t.Errorf("%v, log append time: %v, %v; want each record refused", codec, bad, err)
+		}
+		b.ClearLogAppendTime()
+		if b.IsLogAppendTime() || !b.ValidCRC() || b.Codec() != codec {
+			t.Errorf("%v: cleared to attributes %#04x, CRC valid %v", codec, b.Attributes(), b.ValidCRC())
+		}
+	}
+}
+
 func TestCompactedTopicWantsKeys(t *testing.T) {
 	w := NewBuilder()
 	for i := 0; i < 2*maxRecordErrors; i++ {

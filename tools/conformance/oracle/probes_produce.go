@@ -74,6 +74,8 @@ func produceProbes() []Probe {
 		produces("leader-epoch-9", tearing(func(b []byte) { b[15] = 9; b[12], b[13], b[14] = 0, 0, 0 })),
 		produces("control-batch", fixed(batch{records: values(1), attributes: 1 << 5})),
 		produces("log-append-bit", fixed(batch{records: values(1), attributes: 1 << 3})),
+		produces("log-append-bit-gzip", fixed(batch{records: values(30), attributes: 1 << 3, codec: kgo.GzipCompression()})),
+		produces("log-append-bit-max-lies", fixed(batch{records: values(2), attributes: 1 << 3, maxMs: epochMs + 5000})),
 		produces("transactional-bit", fixed(batch{records: values(1), attributes: 1 << 4})),
 		produces("unused-attribute-bits", fixed(batch{records: values(1), attributes: 1 << 9})),
 		produces("delete-horizon-bit", fixed(batch{records: values(1), attributes: 1 << 6})),
@@ -118,6 +120,7 @@ func appendTimeProbes() []Probe {
 	}{
 		{"plain", batch{records: values(2)}},
 		{"gzip", batch{records: []kmsg.Record{value(strings.Repeat("a", 300))}, codec: kgo.GzipCompression()}},
+		{"bit", batch{records: values(1), attributes: 1 << 3}},
 		{"far-ahead", batch{records: values(1), firstMs: epochMs + 9*3600_000}},
 	} {
 		p := produces("log-append-time-"+b.name, fixed(b.set), "message.timestamp.type", "LogAppendTime")
