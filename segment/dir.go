@@ -46,6 +46,7 @@ type Dir struct {
 	keeper *keeper
 	files  *handleCache
 	house  *housekeeping
+	naming naming
 	stats  dirStats
 
 	recoveryPoints *offsetCheckpoint
@@ -121,6 +122,7 @@ func (d *Dir) open() (err error) {
 	d.pool = slab.New(d.opts.SlabBytes)
 	d.files = &handleCache{max: defaultOpenFiles}
 	d.recovering = make(chan struct{}, d.opts.RecoveryThreads)
+	d.naming.dir = d
 	d.keeper = newKeeper(d.saveRecoveryPoints)
 	if d.writer, err = newWriter(d, d.disk.Engine(engine)); err != nil {
 		return err
@@ -279,12 +281,11 @@ func (d *Dir) Close() error {
 		}
 	}
 	d.keeper.drain()
-	for _, l := range logs {
-		if err := l.close(); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, closeAll(logs)...)
 	d.writer.close()
+	if err := unix.Syncfs(int(d.lock.Fd())); err != nil {
+		errs = append(errs, fmt.Errorf("syncfs: %w", err))
+	}
 	d.keeper.close()
 	if err := d.startOffsets.write(); err != nil {
 		errs = append(errs, err)
@@ -301,6 +302,24 @@ func (d *Dir) Close() error {
 		return fmt.Errorf("close log dir %s: %w", d.opts.Path, err)
 	}
 	return nil
+}
+
+// closeAtOnce is how many logs are closed at the same time.
+const closeAtOnce = 16
+
+func closeAll(logs []*Log) []error {
+	errs := make([]error, len(logs))
+	slots := make(chan struct{}, closeAtOnce)
+	var wg sync.WaitGroup
+	for i, l := range logs {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = l.close()
+			<-slots
+		})
+	}
+	wg.Wait()
+	return errs
 }
 
 // saveRecoveryPoints writes the recovery points that the keeper has collected.

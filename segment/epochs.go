@@ -159,7 +159,7 @@ func (l *Log) LeaderEpoch() int32 {
 }
 
 // AssignLeaderEpoch starts an epoch at the end offset. When it returns nil leader-epoch-checkpoint is on the
-// disk. Blocking.
+// disk, unless nothing was ever appended to the log. Blocking.
 func (l *Log) AssignLeaderEpoch(epoch int32) error {
 	l.mu.Lock()
 	if l.closed {
@@ -178,12 +178,17 @@ func (l *Log) writeEpochs() error {
 	l.epochMu.Lock()
 	defer l.epochMu.Unlock()
 	l.mu.Lock()
-	path, content, closed := filepath.Join(l.path, epochFileName), l.epochs.format(), l.closed
+	path, content, closed, fresh := filepath.Join(l.path, epochFileName), l.epochs.format(), l.closed, l.fresh
 	l.mu.Unlock()
 	if closed {
 		return ErrClosed
 	}
-	if err := writeFileDurable(path, content); err != nil {
+	write := writeFileDurable
+	if fresh {
+		// Nothing was written in any epoch: there is nothing to be protected yet.
+		write = func(path string, content []byte) error { return replaceFile(path, content, false) }
+	}
+	if err := write(path, content); err != nil {
 		return fmt.Errorf("write leader epochs: %w", err)
 	}
 	return nil

@@ -118,13 +118,21 @@ func syncDir(path string) error {
 // writeFileDurable replaces the file at path. When it returns nil the content and the directory entry are on
 // the disk; after an error path has either its old or its new content, whole.
 func writeFileDurable(path string, content []byte) error {
+	if err := replaceFile(path, content, true); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// replaceFile replaces the file at path by way of a temporary one, whose content is on the disk first if sync says so.
+func replaceFile(path string, content []byte, sync bool) error {
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	if err == nil {
+	if err == nil && sync {
 		err = f.Sync()
 	}
 	if cerr := f.Close(); err == nil {
@@ -135,7 +143,19 @@ func writeFileDurable(path string, content []byte) error {
 	}
 	if err != nil {
 		os.Remove(tmp)
+	}
+	return err
+}
+
+// syncFile makes the content of a file durable.
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	err = f.Sync()
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }

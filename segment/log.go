@@ -29,6 +29,7 @@ type Log struct {
 	mu        sync.Mutex
 	idle      sync.Cond // signalled when inFlight or cutting ends; uses mu
 	path      string    // partition directory
+	fresh     bool      // the directory may not be on the disk yet
 	cfg       LogConfig
 	jitterMs  int64 // taken from segment.ms, chosen anew for each segment
 	segments  []*segment

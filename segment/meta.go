@@ -125,8 +125,9 @@ func (l *Log) checkPartitionMeta() error {
 	path := filepath.Join(l.path, partitionMetaFile)
 	id := base64.RawURLEncoding.EncodeToString(l.opts.TopicID[:])
 	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return writeFileDurable(path, []byte("version: 0\ntopic_id: "+id))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0 {
+		// Made durable with the first segment; an empty file is what a power cut before that leaves.
+		return replaceFile(path, []byte("version: 0\ntopic_id: "+id), false)
 	}
 	if err != nil {
 		return err

@@ -68,6 +68,9 @@ func (r *segmentRecovery) cut(fileSize int64) error {
 	if r.seg.endsBad() {
 		end = fileSize // damage at the end is kept
 	}
+	if end == fileSize && r.seg.nextOffset <= r.rp {
+		return nil // nothing new, nothing changed
+	}
 	if end < fileSize {
 		if err := unix.Ftruncate(r.file.fd, end); err != nil {
 			return fmt.Errorf("truncate to %d: %w", end, err)

@@ -193,45 +193,20 @@ func (l *Log) newActive(now int64) (*segment, error) {
 	l.dir.files.add(seg)
 	l.segments = append(l.segments, seg)
 	l.drawJitter()
-	l.dir.keeper.soon(func() { l.nameSegment(seg, p.path) })
+	l.dir.naming.add(newcomer{l, seg, p.path})
 	l.dir.stats.segmentsCreated.Add(1)
 	return seg, nil
 }
 
-// nameSegment finishes a new segment's files on the keeper and lets the writer begin.
-func (l *Log) nameSegment(seg *segment, from string) {
-	l.mu.Lock()
-	path, closed, maxIndex := seg.path, l.closed || seg.dropped, maxIndexBytes(&l.cfg)
-	l.mu.Unlock()
-	if closed {
-		return
-	}
-	var err error
-	if to := path + logSuffix; from != to {
-		err = os.Rename(from, to)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
-		l.mu.Lock()
-		closed = l.closed
-		l.mu.Unlock()
-		if !closed {
-			l.dir.fail(fmt.Errorf("create segment %s: %w", path, err))
-		}
-		return
-	}
-	l.mu.Lock()
-	seg.named = true
-	l.submit()
-	l.mu.Unlock()
-	l.makeIndexes(seg, min(firstIndexBytes, maxIndex))
-}
-
 // makeIndexes creates the indexes of a new segment and enters what waited for them. Without indexes the segment
 // works, slower; they are tried again when it is sealed.
-func (l *Log) makeIndexes(seg *segment, bytes int) {
+func (l *Log) makeIndexes(seg *segment) {
+	l.mu.Lock()
+	bytes, gone := min(firstIndexBytes, maxIndexBytes(&l.cfg)), l.closed || seg.dropped
+	l.mu.Unlock()
+	if gone {
+		return
+	}
 	x, err := createIndexes(seg.path, seg.baseOffset, bytes)
 	if err != nil && l.isClosed() {
 		return

@@ -1,0 +1,111 @@
+package segment
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// nameAtOnce is how many directories are synced at the same time; the disk merges their flushes.
+const nameAtOnce = 16
+
+// newcomer is a segment whose file has to get its name and a durable directory entry before it is written.
+type newcomer struct {
+	log  *Log
+	seg  *segment
+	from string // present path of the file
+}
+
+// naming collects newcomers, so that the first appends to a thousand partitions share flushes.
+type naming struct {
+	dir *Dir
+
+	mu      sync.Mutex
+	waiting []newcomer
+}
+
+// add hands a segment over; the keeper names it and lets the writer begin. Under the log's lock.
+func (n *naming) add(c newcomer) {
+	n.mu.Lock()
+	n.waiting = append(n.waiting, c)
+	first := len(n.waiting) == 1
+	n.mu.Unlock()
+	if first {
+		n.dir.keeper.soon(n.run)
+	}
+}
+
+// run names all that wait, on the keeper.
+func (n *naming) run() {
+	n.mu.Lock()
+	batch := n.waiting
+	n.waiting = nil
+	n.mu.Unlock()
+	errs := make([]error, len(batch))
+	fresh := make([]bool, len(batch))
+	slots := make(chan struct{}, nameAtOnce)
+	var wg sync.WaitGroup
+	for i, c := range batch {
+		slots <- struct{}{}
+		wg.Go(func() {
+			fresh[i], errs[i] = c.name()
+			<-slots
+		})
+	}
+	wg.Wait()
+	var rootErr error
+	for _, f := range fresh {
+		if f {
+			rootErr = syncDir(n.dir.opts.Path)
+			break
+		}
+	}
+	for i, c := range batch {
+		err := errs[i]
+		if err == nil && fresh[i] {
+			err = rootErr
+		}
+		c.named(err)
+	}
+	for _, c := range batch {
+		c.log.makeIndexes(c.seg)
+	}
+}
+
+// name gives the file its name and makes the log's directory durable. fresh: the dir's own entry has to follow.
+func (c newcomer) name() (fresh bool, err error) {
+	l := c.log
+	l.mu.Lock()
+	path, gone, fresh := c.seg.path, l.closed || c.seg.dropped, l.fresh
+	l.mu.Unlock()
+	if gone {
+		return false, nil
+	}
+	if to := path + logSuffix; c.from != to {
+		if err := os.Rename(c.from, to); err != nil {
+			return false, err
+		}
+	}
+	if fresh {
+		if err := syncFile(filepath.Join(filepath.Dir(path), partitionMetaFile)); err != nil {
+			return false, err
+		}
+	}
+	return fresh, syncDir(filepath.Dir(path))
+}
+
+// named lets the writer begin, or takes the dir offline because files cannot be made in it.
+func (c newcomer) named(err error) {
+	l := c.log
+	l.mu.Lock()
+	gone := l.closed || c.seg.dropped
+	if err == nil && !gone {
+		c.seg.named, l.fresh = true, false
+		l.submit()
+	}
+	l.mu.Unlock()
+	if err != nil && !gone {
+		l.dir.fail(fmt.Errorf("create segment %s: %w", c.seg.path, err))
+	}
+}
