@@ -192,7 +192,7 @@ func (b *Broker) serve(version string) error {
 	b.meta.Subscribe(b.forgetOffsets)
 	b.groups.Start()
 
-	d := newDispatcher(image.ClusterID, cfg.NodeID, b.log)
+	d := newDispatcher(image.ClusterID, cfg.NodeID, b.groups.Disconnected, b.log)
 	d.serve(b.table(d))
 	var err error
 	if b.server, err = server.Start(serverOptions(cfg, d, b.log)); err != nil {

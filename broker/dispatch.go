@@ -26,11 +26,15 @@ type dispatcher struct {
 	nodeID    int32
 	log       *slog.Logger
 	odd       *oddities
+
+	// disconnected is told of each connection that had a request and is gone, on its
+	// loop.
+	disconnected func(connID uint64)
 }
 
 // newDispatcher makes a dispatcher that serves nothing until serve.
-func newDispatcher(clusterID string, nodeID int32, log *slog.Logger) *dispatcher {
-	return &dispatcher{clusterID: clusterID, nodeID: nodeID, log: log, odd: newOddities(log, time.Now)}
+func newDispatcher(clusterID string, nodeID int32, disconnected func(uint64), log *slog.Logger) *dispatcher {
+	return &dispatcher{clusterID: clusterID, nodeID: nodeID, disconnected: disconnected, log: log, odd: newOddities(log, time.Now)}
 }
 
 // serve sets the table of APIs. It comes before the first frame.
@@ -56,6 +60,8 @@ func (d *dispatcher) Begin(r *server.Request) {
 	if !ok {
 		c = &connection{}
 		r.Conn.State = c
+		id := r.Conn.ID()
+		r.Conn.OnClose(func() { d.disconnected(id) })
 	}
 	if a.hot != nil {
 		// Behind a control request of the same connection it waits for its turn.

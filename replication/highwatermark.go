@@ -21,9 +21,11 @@ type waiting struct {
 	head     int
 	watchers []Watcher
 
-	// Scratch of advance, reused. Only the goroutine that advances touches it:
-	// guarded by turn.
-	turn      sync.Mutex
+	// telling says that a goroutine is telling others of the high watermark. It
+	// goes on until all that is covered has been told, so whoever moves the high
+	// watermark meanwhile (the acknowledged may append again, from within) leaves
+	// the telling to it. ready and notifying are its scratch, reused.
+	telling   bool
 	ready     []pendingAck
 	notifying []Watcher
 }
@@ -58,33 +60,54 @@ func (w *waiting) add(hw *atomic.Int64, end int64, ack Acker, token int) {
 }
 
 // advanceHighWatermark moves the high watermark to offset, acknowledges what that
-// covers and wakes the watchers. Offsets that do not move it are ignored.
+// covers and wakes the watchers; it may leave those to a call that is under way.
+// Offsets that do not move it are ignored.
 func (p *Partition) advanceHighWatermark(offset int64) {
 	w := &p.waiting
-	w.turn.Lock()
-	defer w.turn.Unlock()
-
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if offset <= p.highWatermark.Load() {
-		w.mu.Unlock()
 		return
 	}
 	p.highWatermark.Store(offset)
-	for w.head < len(w.acks) && w.acks[w.head].end <= offset {
+	if w.telling {
+		return
+	}
+	w.telling = true
+	for told := int64(-1); told != p.highWatermark.Load(); {
+		told = p.highWatermark.Load()
+		w.collect(told)
+		w.mu.Unlock()
+		w.tell(p)
+		w.mu.Lock()
+	}
+	w.telling = false
+}
+
+// collect moves what the high watermark covers, and every watcher, to the scratch.
+// Called with mu held.
+func (w *waiting) collect(highWatermark int64) {
+	for w.head < len(w.acks) && w.acks[w.head].end <= highWatermark {
 		w.ready = append(w.ready, w.acks[w.head])
 		w.acks[w.head] = pendingAck{}
 		w.head++
 	}
 	w.compact()
 	w.notifying = append(w.notifying, w.watchers...)
-	w.mu.Unlock()
+}
 
+// tell empties the scratch. Called by the telling goroutine, without mu.
+func (w *waiting) tell(p *Partition) {
 	for i := range w.ready {
 		w.ready[i].ack.Appended(w.ready[i].token, nil)
 		w.ready[i] = pendingAck{}
 	}
 	w.ready = w.ready[:0]
-	p.notify()
+	for i, x := range w.notifying {
+		x.Advanced(p)
+		w.notifying[i] = nil
+	}
+	w.notifying = w.notifying[:0]
 }
 
 // compact gives the room of acknowledged entries back once they are the larger half.
@@ -97,16 +120,6 @@ func (w *waiting) compact() {
 		clear(w.acks[n:])
 		w.acks, w.head = w.acks[:n], 0
 	}
-}
-
-// notify tells the watchers collected in the scratch. Called with turn held.
-func (p *Partition) notify() {
-	w := &p.waiting
-	for i, x := range w.notifying {
-		x.Advanced(p)
-		w.notifying[i] = nil
-	}
-	w.notifying = w.notifying[:0]
 }
 
 // fail tells everybody who waits, now and later, that nothing more will be written.

@@ -132,3 +132,22 @@ func TestWatchersAreCalledUntilTheyLeave(t *testing.T) {
 type countingWatcher struct{ calls *int }
 
 func (c *countingWatcher) Advanced(*Partition) { *c.calls++ }
+
+// An acknowledgement may append again, and with durability=async that append moves
+// the high watermark at once, from within.
+func TestAnAcknowledgementMayMoveTheHighWatermark(t *testing.T) {
+	p := &Partition{}
+	r := &recorder{}
+	p.waiting.add(&p.highWatermark, 1, ackerFunc(func(int, error) {
+		p.waiting.add(&p.highWatermark, 2, r, 7)
+		p.advanceHighWatermark(2)
+	}), 0)
+	p.advanceHighWatermark(1)
+	if !slices.Equal(r.tokens, []int{7}) || p.HighWatermark() != 2 {
+		t.Fatalf("acknowledged %v at high watermark %d, want [7] at 2", r.tokens, p.HighWatermark())
+	}
+}
+
+type ackerFunc func(int, error)
+
+func (f ackerFunc) Appended(token int, err error) { f(token, err) }

@@ -96,16 +96,6 @@ func (t *table) remove(x *topic) {
 	replaced(&t.byID[x.id[0]], x.id, nil)
 }
 
-func (t *table) each(f func(*topic)) {
-	for i := range t.byID {
-		if m := t.byID[i].Load(); m != nil {
-			for _, x := range *m {
-				f(x)
-			}
-		}
-	}
-}
-
 // logConfig is the part of a topic's configuration that its logs act on.
 func logConfig(t *config.Topic, b *config.Broker) segment.LogConfig {
 	d := segment.Flush
