@@ -76,5 +76,3 @@ func check[R kmsg.Response](t *testing.T, req kmsg.Request, resp R) R {
 	}
 	return read.(R)
 }
-
-func text(s string) *string { return &s }

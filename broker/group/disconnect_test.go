@@ -62,10 +62,10 @@ func TestDisconnectOfAMemberThatDoesNotKnowItsID(t *testing.T) {
 
 func TestDisconnectOfAWaitingSync(t *testing.T) {
 	b := newBench(t)
-	ids, generation := b.stable("g", 2)
+	ids, _ := b.stable("g", 2)
 	f := b.joinAsync(joinRequest("g", ids[0]))
 	b.join(joinRequest("g", ids[1]))
-	generation = f.get().Generation
+	generation := f.get().Generation
 	b.conn = 5
 	sync := b.syncAsync("g", ids[1], generation, nil)
 	b.s.Disconnected(5)

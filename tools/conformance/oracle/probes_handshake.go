@@ -64,7 +64,7 @@ func unknownApiVersions() []Probe {
 				label := fmt.Sprintf("flexible=%v", flexible)
 				resp := receive[*kmsg.ApiVersionsResponse](r, c, label, apiVersions("", ""), 7)
 				r.see(label, resp)
-				resp = askOn[*kmsg.ApiVersionsResponse](r, c, label+".next", 0, apiVersions("", ""))
+				askOn[*kmsg.ApiVersionsResponse](r, c, label+".next", 0, apiVersions("", ""))
 			}
 		}})
 	}
