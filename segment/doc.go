@@ -38,6 +38,12 @@
 //
 // Lock order: Log.mu, then writer.mu, slab pool, keeper. OnDurable is called without any lock held.
 //
+// # Many logs
+//
+// An idle log costs a directory, and a few hundred bytes of memory: no open file, no index map, no slab. New
+// directories and segments are named in groups that share flushes (naming.go); segments sealed long ago are opened and
+// mapped on demand under bounds (handles.go, package index).
+//
 // # What always holds
 //
 //	StartOffset <= DurableOffset <= EndOffset

@@ -72,11 +72,14 @@ func (k *keeper) next() (job func(), idle, ok bool) {
 	return job, len(k.urgent) == 0 && len(k.normal) == 0, true
 }
 
-// drain waits until all jobs handed in so far are done.
+// drain waits until all jobs handed in so far are done. Not from a job, and with no log's lock held.
 func (k *keeper) drain() {
 	done := make(chan struct{})
 	k.later(func() { close(done) })
-	<-done
+	select {
+	case <-done:
+	case <-k.stopped: // closed meanwhile: nothing runs any more
+	}
 }
 
 // close runs what is queued and ends the goroutine.

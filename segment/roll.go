@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"millrace/index"
 )
 
 // Steps in which a segment file is allocated, so that thousands of small partitions do not eat the disk and a
@@ -198,112 +196,6 @@ func (l *Log) newActive(now int64) (*segment, error) {
 	return seg, nil
 }
 
-// makeIndexes creates the indexes of a new segment and enters what waited for them. Without indexes the segment
-// works, slower; they are tried again when it is sealed.
-func (l *Log) makeIndexes(seg *segment) {
-	l.mu.Lock()
-	bytes, gone := min(firstIndexBytes, maxIndexBytes(&l.cfg)), l.closed || seg.dropped
-	l.mu.Unlock()
-	if gone {
-		return
-	}
-	x, err := createIndexes(seg.path, seg.baseOffset, bytes)
-	if err != nil && l.isClosed() {
-		return
-	}
-	if err != nil {
-		l.dir.log.Warn("index not created; reads scan until it is rebuilt", "file", seg.path, "err", err)
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	seg.takeIndexes(x, bytes)
-}
-
-// takeIndexes makes x the segment's indexes and enters what waited.
-func (s *segment) takeIndexes(x *indexes, bytes int) {
-	for _, e := range s.waiting {
-		x.add(e)
-	}
-	s.waiting = nil
-	s.indexBytes = bytes
-	s.growing, s.growAsked = false, false
-	s.indexes.Store(x)
-}
-
-// timeIndexBytes gives a time index as many entries as an offset index of the given size, and the one slot that it
-// keeps free for sealing.
-func timeIndexBytes(offsetIndexBytes int) int { return (offsetIndexBytes/8 + 1) * 12 }
-
-func createIndexes(path string, base int64, bytes int) (*indexes, error) {
-	offsets, err := index.CreateOffset(path+offsetSuffix, base, bytes)
-	if err != nil {
-		return nil, err
-	}
-	times, err := index.CreateTime(path+timeSuffix, base, timeIndexBytes(bytes))
-	if err != nil {
-		offsets.Close()
-		return nil, err
-	}
-	return &indexes{offsets, times}, nil
-}
-
-// openIndexes opens the indexes of a sealed segment for look-ups; it reads and checks them.
-func openIndexes(path string, base int64) (*indexes, error) {
-	offsets, err := index.OpenOffset(path+offsetSuffix, base)
-	if err != nil {
-		return nil, err
-	}
-	times, err := index.OpenTime(path+timeSuffix, base)
-	if err != nil {
-		offsets.Close()
-		return nil, err
-	}
-	return &indexes{offsets, times}, nil
-}
-
-func reopenIndexes(path string, base int64, bytes int) (*indexes, error) {
-	offsets, err := index.ReopenOffset(path+offsetSuffix, base, bytes)
-	if err != nil {
-		return nil, err
-	}
-	times, err := index.ReopenTime(path+timeSuffix, base, timeIndexBytes(bytes))
-	if err != nil {
-		offsets.Close()
-		return nil, err
-	}
-	return &indexes{offsets, times}, nil
-}
-
-// growIndexes makes the indexes larger, on the keeper. Entries appended meanwhile wait.
-func (l *Log) growIndexes(seg *segment) {
-	l.mu.Lock()
-	x := seg.indexes.Load()
-	bytes := min(seg.indexBytes*8, maxIndexBytes(&l.cfg))
-	skip := x == nil || seg.sealed || seg.dropped || l.closed || l.cutting || bytes <= seg.indexBytes
-	seg.growing = !skip
-	path := seg.path
-	if skip {
-		seg.growAsked = false
-	}
-	l.mu.Unlock()
-	if skip {
-		return
-	}
-	larger, err := reopenIndexes(path, seg.baseOffset, bytes)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		// Keep the old ones; when they are full the segment rolls or gets sparser.
-		l.dir.log.Warn("index not enlarged", "file", path, "err", err)
-		seg.takeIndexes(x, bytes)
-		return
-	}
-	seg.takeIndexes(larger, bytes)
-	x.offsets.Release()
-	x.times.Release()
-}
-
 // roll ends the active segment and starts the next one at the end offset.
 func (l *Log) roll(now int64) error {
 	old := l.active()
@@ -321,74 +213,6 @@ func (l *Log) roll(now int64) error {
 	l.sealWhenWritten(old)
 	l.dir.stats.rolls.Add(1)
 	return nil
-}
-
-// sealWhenWritten hands a rolled segment to the keeper once all of it is written.
-func (l *Log) sealWhenWritten(seg *segment) {
-	if seg.rolled && !seg.sealing && !seg.dropped && seg.written == seg.size {
-		seg.sealing = true
-		l.dir.keeper.later(func() { l.seal(seg) })
-	}
-}
-
-// seal cuts a rolled segment's files to size and makes all of it durable, on the keeper. After it the recovery
-// point may pass the segment.
-func (l *Log) seal(seg *segment) {
-	l.mu.Lock()
-	out := seg.retainOut()
-	skip := seg.dropped || l.closed || l.cutting || out == nil
-	if x := seg.indexes.Load(); x != nil && len(seg.waiting) > 0 {
-		seg.takeIndexes(x, seg.indexBytes)
-	}
-	l.mu.Unlock()
-	if out == nil {
-		return
-	}
-	defer out.Release()
-	if skip {
-		return
-	}
-	err := l.sealFiles(seg, out)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || seg.dropped || l.cutting {
-		return
-	}
-	if err != nil {
-		l.dir.failSoon(fmt.Errorf("seal segment %s: %w", seg.path, err))
-		return
-	}
-	seg.sealed, seg.allocated, seg.flushed = true, seg.size, seg.size
-	seg.closeOut()
-	if l.durable.Load() < seg.nextOffset {
-		l.durable.Store(seg.nextOffset) // an Async log: nothing else flushed it
-		l.checkpointDurable()
-		l.idle.Broadcast()
-	}
-	l.advanceRecoveryPoint(seg.nextOffset)
-}
-
-// sealFiles does seal's work on the files. The segment is rolled and written, so nothing it reads changes.
-func (l *Log) sealFiles(seg *segment, out *file) error {
-	if err := unix.Ftruncate(out.fd, seg.size); err != nil {
-		return fmt.Errorf("truncate to %d: %w", seg.size, err)
-	}
-	if err := unix.Fsync(out.fd); err != nil {
-		return fmt.Errorf("fsync: %w", err)
-	}
-	x := seg.indexes.Load()
-	if x == nil {
-		return nil
-	}
-	if seg.maxTimestamp >= 0 {
-		if err := x.times.Append(seg.maxTimestamp, seg.maxTimestampAt); err != nil {
-			l.dir.log.Warn("last entry of time index not written", "file", seg.path, "err", err)
-		}
-	}
-	if err := x.offsets.Seal(); err != nil {
-		return err
-	}
-	return x.times.Seal()
 }
 
 // activate opens the files of the last segment to append to it again, after a start.
@@ -428,23 +252,5 @@ func (l *Log) activate(seg *segment) error {
 	seg.named = true
 	seg.createdMs = l.dir.nowMs()
 	l.tail.partial = partial
-	return nil
-}
-
-// openForAppend makes the segment's indexes writable. Damaged ones were rebuilt by recovery or are found by look-ups.
-func (l *Log) openForAppend(seg *segment, bytes int) error {
-	x, err := reopenIndexes(seg.path, seg.baseOffset, bytes)
-	if err != nil && !errors.Is(err, unix.ENOSPC) {
-		x, err = createIndexes(seg.path, seg.baseOffset, bytes)
-	}
-	if err != nil {
-		return err
-	}
-	old := seg.indexes.Load()
-	seg.takeIndexes(x, bytes)
-	if old != nil {
-		old.offsets.Release()
-		old.times.Release()
-	}
 	return nil
 }

@@ -1,0 +1,73 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Close drains and flushes all logs, cuts files to size, writes producer snapshots and checkpoints and, if all went
+// well, the clean-shutdown marker. Appends answer ErrClosed from its beginning on.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	d.mu.Unlock()
+	d.house.close()
+	var errs []error
+	logs := d.all()
+	for _, l := range logs {
+		l.beginClose()
+	}
+	for _, l := range logs {
+		if err := l.drain(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	d.keeper.drain()
+	errs = append(errs, closeAll(logs)...)
+	d.writer.close()
+	if err := unix.Syncfs(int(d.lock.Fd())); err != nil {
+		errs = append(errs, fmt.Errorf("syncfs: %w", err))
+	}
+	d.keeper.close()
+	if err := d.startOffsets.write(); err != nil {
+		errs = append(errs, err)
+	}
+	err := errors.Join(errs...)
+	if err == nil && d.Err() == nil {
+		err = writeFileDurable(filepath.Join(d.opts.Path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))
+	}
+	if !d.writer.dead.Load() {
+		d.pool.Close()
+	}
+	d.lock.Close()
+	if err != nil {
+		return fmt.Errorf("close log dir %s: %w", d.opts.Path, err)
+	}
+	return nil
+}
+
+// closeAtOnce is how many logs are closed at the same time.
+const closeAtOnce = 16
+
+func closeAll(logs []*Log) []error {
+	errs := make([]error, len(logs))
+	slots := make(chan struct{}, closeAtOnce)
+	var wg sync.WaitGroup
+	for i, l := range logs {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = l.close()
+			<-slots
+		})
+	}
+	wg.Wait()
+	return errs
+}
