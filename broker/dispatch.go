@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/valyala/bytebufferpool"
+	"golang.org/x/sync/semaphore"
 )
 
 // connection is the dispatcher's state of one connection (server.Conn.State).
@@ -24,6 +26,7 @@ type dispatcher struct {
 	apis      [maxAPIKey + 1]*api
 	clusterID string
 	nodeID    int32
+	decoding  *semaphore.Weighted // bytes, of decodeBudget
 	log       *slog.Logger
 	odd       *oddities
 
@@ -34,7 +37,10 @@ type dispatcher struct {
 
 // newDispatcher makes a dispatcher that serves nothing until serve.
 func newDispatcher(clusterID string, nodeID int32, disconnected func(uint64), log *slog.Logger) *dispatcher {
-	return &dispatcher{clusterID: clusterID, nodeID: nodeID, disconnected: disconnected, log: log, odd: newOddities(log, time.Now)}
+	return &dispatcher{
+		clusterID: clusterID, nodeID: nodeID, disconnected: disconnected, log: log,
+		decoding: semaphore.NewWeighted(decodeBudget), odd: newOddities(log, time.Now),
+	}
 }
 
 // serve sets the table of APIs. It comes before the first frame.
@@ -87,8 +93,22 @@ func (d *dispatcher) guard(r *server.Request, f func()) {
 	f()
 }
 
+// A decoded request can take many times the memory of its frame: a count of empty
+// elements is a byte each on the wire and a struct each here. So no more than
+// decodeBudget bytes of control requests are decoded and handled at a time; those
+// below decodeFree, which heartbeats and the like are, do not queue for it.
+const (
+	decodeBudget = 8 << 20
+	decodeFree   = 4 << 10
+)
+
 // run decodes one control request, calls its handler and sends the reply.
 func (d *dispatcher) run(a *api, r *server.Request) {
+	if n := int64(len(r.Body)); n > decodeFree {
+		n = min(n, decodeBudget)
+		_ = d.decoding.Acquire(context.Background(), n) // fails only with its context
+		defer d.decoding.Release(n)
+	}
 	req := kmsg.RequestForKey(r.Header.APIKey)
 	req.SetVersion(r.Header.APIVersion)
 	if err := req.ReadFrom(r.Body); err != nil {

@@ -32,6 +32,7 @@ func serverOptions(c *config.Broker, h server.Handler, log *slog.Logger) server.
 		Logger:           log,
 		Loops:            c.EventLoops,
 		MaxFrameBytes:    int(c.SocketRequestMaxBytes),
+		MaxControlBytes:  min(decodeBudget, int(c.SocketRequestMaxBytes)),
 		MaxConnections:   int(c.MaxConnections),
 		MaxConnectionsIP: int(c.MaxConnectionsPerIP),
 		MaxIdle:          time.Duration(c.ConnectionsMaxIdleMs) * time.Millisecond,

@@ -52,7 +52,7 @@ var networkTable = []Option{
 	{Name: "socket.listen.backlog.size", Type: Int, Default: "50", Bounds: atLeast(1), Unused: true,
 		Doc: "The accept backlog of Kafka's sockets; Millrace asks for the most the kernel allows."},
 	{Name: "socket.request.max.bytes", Type: Int, Default: "104857600", Bounds: atLeast(1),
-		Doc: "The most bytes a request may have."},
+		Doc: "The most bytes a request may have; for requests other than Produce at most 8 MiB, since they are decoded into several times their size."},
 	{Name: "max.connections", Type: Int, Default: maxInt, Bounds: atLeast(0), Dynamic: ClusterWide,
 		Doc: "The most connections this broker accepts."},
 	{Name: "max.connections.per.ip", Type: Int, Default: maxInt, Bounds: atLeast(0), Dynamic: ClusterWide,
