@@ -86,6 +86,7 @@ func TestProduceRefusesWhatMayNotBeAppended(t *testing.T) {
 		{"no key into a compacted topic", "compacted", 11, -1, built(t, keyless), kerr.InvalidRecord, 0},
 		{"two hours ahead", "plain", 11, -1, built(t, late), kerr.InvalidTimestamp, 0},
 		{"zstd from an old client", "plain", 6, -1, records(t, 1, func(b *batch.Builder) { b.Codec = batch.Zstd }), kerr.UnsupportedCompressionType, -1},
+		{"transactional without an id or a producer", "plain", 11, -1, with(func(b []byte) []byte { b[22] |= 16; batch.Batch(b).FixCRC(); return b }), kerr.TransactionalIDAuthorizationFailed, -1},
 		{"unknown codec", "plain", 11, -1, with(func(b []byte) []byte { b[22] |= 5; batch.Batch(b).FixCRC(); return b }), kerr.UnsupportedCompressionType, 0},
 		{"unknown codec from an old client", "plain", 6, -1, with(func(b []byte) []byte { b[22] |= 5; batch.Batch(b).FixCRC(); return b }), kerr.UnsupportedCompressionType, -1},
 		{"a negative sequence", "plain", 11, -1, records(t, 1, func(b *batch.Builder) {

@@ -21,6 +21,11 @@ func (op *produceOp) check(cfg *config.Topic, in *wire.ProducePartition, res *pr
 	if in.Null {
 		return nil, fmt.Errorf("%w: no records", batch.ErrInvalidRecord)
 	}
+	if op.req.TransactionalID == nil {
+		if first, _, err := batch.Next(in.Records); err == nil && first.IsTransactional() {
+			return nil, kerr.TransactionalIDAuthorizationFailed
+		}
+	}
 	err := batch.Validate(in.Records, batch.Limits{MaxBytes: int(cfg.MaxMessageBytes)})
 	if err != nil && !errors.Is(err, batch.ErrUnsupportedCodec) {
 		return nil, err
@@ -33,9 +38,6 @@ func (op *produceOp) check(cfg *config.Topic, in *wire.ProducePartition, res *pr
 		return nil, err
 	}
 	if b.IsTransactional() || op.req.TransactionalID != nil {
-		if op.req.TransactionalID == nil {
-			return nil, kerr.TransactionalIDAuthorizationFailed
-		}
 		res.message = "transactions are not served by this version of Millrace"
 		return nil, kerr.InvalidTxnState
 	}

@@ -16,6 +16,7 @@ var configRules = []Rule{
 const (
 	topicResource  = kmsg.ConfigResourceTypeTopic
 	brokerResource = kmsg.ConfigResourceTypeBroker
+	loggerResource = kmsg.ConfigResourceTypeBrokerLogger
 	groupResource  = kmsg.ConfigResourceType(32)
 )
 
@@ -118,6 +119,11 @@ func configProbes() []Probe {
 				"log.cleanup.policy", "compression.type", "min.insync.replicas", "fetch.max.bytes", "socket.request.max.bytes", "node.id"))
 			r.askAny("default broker", 4, describeConfigs(brokerResource, "", "message.max.bytes", "log.retention.ms"))
 		}},
+		{Name: "configs-broker-logger", Rules: configRules, Play: func(r *Run) {
+			r.askAny("root", 4, describeConfigs(loggerResource, "1", "root"))
+			r.askAny("broker 9", 4, describeConfigs(loggerResource, "9", "root"))
+			r.askAny("no broker", 4, describeConfigs(loggerResource, "", "root"))
+		}},
 		{Name: "configs-group", Rules: configRules, Play: func(r *Run) {
 			r.askAny("answer", 4, describeConfigs(groupResource, r.Name("g")))
 			r.askAny("empty name", 4, describeConfigs(groupResource, ""))
@@ -219,6 +225,9 @@ func incrementalProbes() []Probe {
 			r.askAny("broker sees it", 4, describeConfigs(brokerResource, "1", "message.max.bytes"))
 			r.askAny("static", 1, incrementalAlter(brokerResource, "1", change{"node.id", opSet, ptr("3")}))
 			r.askAny("bad", 1, incrementalAlter(brokerResource, "1", change{"message.max.bytes", opSet, ptr("x")}))
+			unknown := incrementalAlter(brokerResource, "1", change{"no.such.key", opSet, ptr("1")})
+			unknown.ValidateOnly = true
+			r.askAny("unknown key", 1, unknown)
 		}},
 	}
 }
