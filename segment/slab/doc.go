@@ -3,7 +3,7 @@
 //
 // Memory comes from mmap in chunks of ChunkSize, outside the Go heap, page aligned (so that O_DIRECT
 // takes it as it is), and is carved into slabs of three sizes. A partition with little data takes small
-// slabs, so that thousands of quiet partitions fit into the budget; a busy one takes whole chunks.
+// slabs, so that thousands of quiet partitions fit into the budget; a busy one takes large ones.
 //
 // A slab is in one of three states:
 //
@@ -17,7 +17,7 @@
 // tail slabs is found out by TryRetain and nothing has to call back into the log when memory is taken away.
 //
 // Budget: Get maps or evicts until the budget is reached. When nothing can be evicted, because all of it is
-// being written or sent, it goes over the budget by at most a quarter (appends in flight must be able to finish) and then
+// being written or sent, it goes over the budget by at most a quarter or one chunk (appends in flight must be able to finish) and then
 // returns nil: the caller refuses the append and the client retries. Nothing here waits.
 //
 // All methods may be called from any goroutine. The pool's mutex is the last in the lock order.

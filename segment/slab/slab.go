@@ -9,18 +9,18 @@ type Class int8
 const (
 	Small  Class = iota // 16 KiB
 	Medium              // 128 KiB
-	Large               // 1 MiB, a whole chunk
+	Large               // 1 MiB
 	classes
 )
 
 const (
 	// Align is the alignment of each slab's memory, bytes.
 	Align = 4096
-	// ChunkSize is what is mapped and unmapped at once, bytes.
-	ChunkSize = 1 << 20
+	// ChunkSize is what is mapped and unmapped at once, bytes: a huge page.
+	ChunkSize = 2 << 20
 )
 
-var classBytes = [classes]int{Small: 16 << 10, Medium: 128 << 10, Large: ChunkSize}
+var classBytes = [classes]int{Small: 16 << 10, Medium: 128 << 10, Large: 1 << 20}
 
 // Bytes is the size in bytes of slabs of the class.
 func (c Class) Bytes() int { return classBytes[c] }
