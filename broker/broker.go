@@ -97,6 +97,7 @@ func (b *Broker) openDirs() error {
 			Logger:                 b.log,
 			RetentionCheckInterval: time.Duration(b.config.LogRetentionCheckIntervalMs) * time.Millisecond,
 			RecoveryThreads:        int(b.config.RecoveryThreads),
+			OnOffline:              b.logDirOffline,
 		})
 		if err != nil {
 			return err
@@ -104,6 +105,20 @@ func (b *Broker) openDirs() error {
 		b.dirs = append(b.dirs, d)
 	}
 	return nil
+}
+
+// logDirOffline ends the node when no log dir is left. The first one also holds the
+// metadata log: without it nothing can be created, but what is open goes on.
+func (b *Broker) logDirOffline(err error) {
+	for _, d := range b.dirs {
+		if d.Err() == nil {
+			return
+		}
+	}
+	select {
+	case b.failed <- fmt.Errorf("no log dir is left: %w", err):
+	default: // said already
+	}
 }
 
 // clusterID is the id in the meta.properties of the log dirs, or a new one if none

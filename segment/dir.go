@@ -294,6 +294,9 @@ func (d *Dir) fail(err error) {
 		l.mu.Unlock()
 		l.fail(err)
 	}
+	if d.opts.OnOffline != nil {
+		d.opts.OnOffline(err)
+	}
 }
 
 // failSoon is fail for callers that hold a lock.

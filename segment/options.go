@@ -27,6 +27,8 @@ type DirOptions struct {
 	RetentionCheckInterval time.Duration // 0: 5 minutes; negative: never
 	RecoveryThreads        int           // logs recovered at once; 0: number of CPUs
 	Disk                   Disk          // nil: the real one
+	// OnOffline is called once, after every log's OnFailed, when the dir can no longer be written. Any goroutine; nil: nobody.
+	OnOffline func(error)
 }
 
 // LogConfig is the part of a topic's configuration the log acts on. Units are in the names.
