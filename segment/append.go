@@ -212,6 +212,11 @@ func (l *Log) segmentFor(b batch.Batch, last, now int64) (*segment, error) {
 	}
 	seg := l.active()
 	if seg != nil && l.mustRoll(seg, size, last, b.MaxTimestamp(), now) {
+		if seg.out == nil { // right after a start; it is sealed through its open files
+			if err := l.activate(seg); err != nil {
+				return nil, err
+			}
+		}
 		if err := l.roll(now); err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func (n *naming) run() {
 	var rootErr error
 	for _, f := range fresh {
 		if f {
-			rootErr = syncDir(n.dir.opts.Path)
+			rootErr = n.newDirs()
 			break
 		}
 	}
@@ -71,6 +71,18 @@ func (n *naming) run() {
 	for _, c := range batch {
 		c.log.makeIndexes(c.seg)
 	}
+}
+
+// newDirs makes the entries of new partition directories durable, and first that what the checkpoints knew of an
+// earlier log of the same name is gone: after a crash it would be believed of the new one.
+func (n *naming) newDirs() error {
+	if err := n.dir.recoveryPoints.write(); err != nil {
+		return err
+	}
+	if err := n.dir.startOffsets.write(); err != nil {
+		return err
+	}
+	return syncDir(n.dir.opts.Path)
 }
 
 // name gives the file its name and makes the log's directory durable. fresh: the dir's own entry has to follow.

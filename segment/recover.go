@@ -118,8 +118,10 @@ func (l *Log) recoverAt(i int, rp int64) error {
 	if err != nil {
 		return err
 	}
+	// A recovery point behind the base of the next segment was set after this one was sealed. One right there may
+	// be older than the roll: the file may still have its preallocated tail.
 	last := i == len(l.segments)-1
-	if !last && l.segments[i+1].baseOffset <= rp {
+	if !last && l.segments[i+1].baseOffset < rp {
 		seg.size = fi.Size()
 		seg.nextOffset = l.segments[i+1].baseOffset
 		l.asSealed(seg)
