@@ -58,10 +58,15 @@ type fetchEntry struct {
 
 var fetchOps = sync.Pool{New: func() any { return new(fetchOp) }}
 
-// BeginFetch starts a Fetch request on its connection's loop. It never blocks
-// there: what is in memory (or in the page cache) is answered at once, an empty
-// answer waits for data or its time, and look-ups on the disk go to the readers.
-func (s *Service) BeginFetch(r *server.Request, _ bool) bool {
+// BeginFetch starts a Fetch request. It never blocks: what is in memory (or in the
+// page cache) is answered at once, an empty answer waits for data or its time, and
+// look-ups on the disk go to the readers. A fetch belongs to its connection's loop;
+// called with wait, on another goroutine, it goes there first.
+func (s *Service) BeginFetch(r *server.Request, wait bool) bool {
+	if wait {
+		r.Conn.Post(fetchTurn{s, r})
+		return true
+	}
 	op := fetchOps.Get().(*fetchOp)
 	op.s, op.r = s, r
 	if err := op.req.Decode(r.Header.APIVersion, r.Body); err != nil {
@@ -79,6 +84,15 @@ func (s *Service) BeginFetch(r *server.Request, _ bool) bool {
 	op.step(false)
 	return true
 }
+
+// fetchTurn begins a fetch that waited for its turn behind other requests.
+type fetchTurn struct {
+	s *Service
+	r *server.Request
+}
+
+// Run is called on the connection's loop.
+func (t fetchTurn) Run() { t.s.BeginFetch(t.r, false) }
 
 // step looks at every partition, then answers, parks, or asks a reader.
 func (op *fetchOp) step(block bool) {
