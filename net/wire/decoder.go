@@ -9,6 +9,7 @@ var (
 	errNegativeLength = errors.New("negative length")
 	errLength         = errors.New("length exceeds the request")
 	errVarint         = errors.New("varint is too long")
+	errElements       = errors.New("more elements than a request of its size has")
 )
 
 // decoder reads Kafka's primitive types from b. After the first error every read
@@ -16,7 +17,14 @@ var (
 type decoder struct {
 	b   []byte
 	err error
+	// structs is how many array elements may still become structs, which are many
+	// times the size of an empty element on the wire.
+	structs int
 }
+
+// anyStructs is what a request of any size may have. Above that the codec of each
+// request says how many bytes of it warrant one more.
+const anyStructs = 1024
 
 func (d *decoder) fail(err error) {
 	if d.err == nil {
@@ -177,6 +185,18 @@ func (d *decoder) count(flexible bool, least int) int {
 		return 0
 	}
 	return int(n)
+}
+
+// structCount is count for an array of structs. A request made of empty elements is
+// refused before memory is made for them.
+func (d *decoder) structCount(flexible bool, least int) int {
+	n := d.count(flexible, least)
+	if n > d.structs {
+		d.fail(errElements)
+		return 0
+	}
+	d.structs -= n
+	return n
 }
 
 // nextTag reads the head of one of *left tagged fields and returns its number and a

@@ -12,6 +12,10 @@ const (
 	FetchMaxVersion = 18
 )
 
+// fetchStructBytes is a little less than half of the smallest topic of one partition:
+// two structs.
+const fetchStructBytes = 8
+
 // FetchRequest is a Fetch request v4-v18. Fields that a version lacks have the
 // defaults of Kafka's message definition. Byte fields are views into the frame;
 // Decode reuses the slices.
@@ -62,7 +66,7 @@ func (r *FetchRequest) Decode(version int16, body []byte) error {
 	if version < FetchMinVersion || version > FetchMaxVersion {
 		return fmt.Errorf("decode Fetch: version %d is not served", version)
 	}
-	d := decoder{b: body}
+	d := decoder{b: body, structs: anyStructs + len(body)/fetchStructBytes}
 	flexible := version >= 12
 	r.ClusterID, r.ReplicaID, r.ReplicaEpoch = nil, -1, -1
 	if version <= 14 {
@@ -100,7 +104,7 @@ func (r *FetchRequest) decodeTopics(d *decoder, version int16, flexible bool) {
 	if flexible {
 		topicLeast, partitionLeast = 3, 33
 	}
-	r.Topics = resize(r.Topics, d.count(flexible, topicLeast))
+	r.Topics = resize(r.Topics, d.structCount(flexible, topicLeast))
 	for i := range r.Topics {
 		t := &r.Topics[i]
 		if version >= 13 {
@@ -108,7 +112,7 @@ func (r *FetchRequest) decodeTopics(d *decoder, version int16, flexible bool) {
 		} else {
 			t.Name, t.TopicID = d.string(flexible), [16]byte{}
 		}
-		t.Partitions = resize(t.Partitions, d.count(flexible, partitionLeast))
+		t.Partitions = resize(t.Partitions, d.structCount(flexible, partitionLeast))
 		for j := range t.Partitions {
 			t.Partitions[j].decode(d, version)
 		}
@@ -161,7 +165,7 @@ func (r *FetchRequest) decodeForgotten(d *decoder, version int16, flexible bool)
 	if flexible {
 		topicLeast = 3
 	}
-	r.Forgotten = resize(r.Forgotten, d.count(flexible, topicLeast))
+	r.Forgotten = resize(r.Forgotten, d.structCount(flexible, topicLeast))
 	for i := range r.Forgotten {
 		t := &r.Forgotten[i]
 		if version >= 13 {

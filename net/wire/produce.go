@@ -8,6 +8,10 @@ const (
 	ProduceMaxVersion = 13
 )
 
+// produceStructBytes is a little less than half of the smallest partition that has a
+// batch, with its topic around it: two structs.
+const produceStructBytes = 32
+
 // ProduceRequest is a Produce request v3-v13. Byte fields are views into the
 // frame; Decode reuses the slices.
 type ProduceRequest struct {
@@ -38,7 +42,7 @@ func (r *ProduceRequest) Decode(version int16, body []byte) error {
 	if version < ProduceMinVersion || version > ProduceMaxVersion {
 		return fmt.Errorf("decode Produce: version %d is not served", version)
 	}
-	d := decoder{b: body}
+	d := decoder{b: body, structs: anyStructs + len(body)/produceStructBytes}
 	flexible := version >= 9
 	r.TransactionalID = d.nullableString(flexible)
 	r.Acks = d.int16()
@@ -47,7 +51,7 @@ func (r *ProduceRequest) Decode(version int16, body []byte) error {
 	if flexible {
 		topicLeast, partitionLeast = 3, 6
 	}
-	r.Topics = resize(r.Topics, d.count(flexible, topicLeast))
+	r.Topics = resize(r.Topics, d.structCount(flexible, topicLeast))
 	for i := range r.Topics {
 		t := &r.Topics[i]
 		if version >= 13 {
@@ -55,7 +59,7 @@ func (r *ProduceRequest) Decode(version int16, body []byte) error {
 		} else {
 			t.Name, t.TopicID = d.string(flexible), [16]byte{}
 		}
-		t.Partitions = resize(t.Partitions, d.count(flexible, partitionLeast))
+		t.Partitions = resize(t.Partitions, d.structCount(flexible, partitionLeast))
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			p.Index = d.int32()
