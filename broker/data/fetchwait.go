@@ -1,6 +1,7 @@
 package data
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -47,14 +48,9 @@ func (op *fetchOp) park() bool {
 		return false
 	}
 	op.release()
-	w := &fetchWait{conn: op.r.Conn, op: op, watched: make([]*replication.Partition, 0, len(op.entries))}
+	w := &fetchWait{conn: op.r.Conn, op: op}
 	op.wait = w
-	for i := range op.entries {
-		if p := op.entries[i].partition; p != nil {
-			p.Watch(w)
-			w.watched = append(w.watched, p)
-		}
-	}
+	w.watch(op.entries)
 	op.s.fetched.parked.Add(1)
 	op.s.parked.Park(&w.delay, left, w.wake)
 	w.cancelClose = w.conn.OnClose(w.wake)
@@ -67,6 +63,41 @@ func (op *fetchOp) park() bool {
 		}
 	}
 	return true
+}
+
+// fewWatched is up to how many partitions a repeated one is looked for without a map.
+const fewWatched = 32
+
+// watch watches the partitions of the entries, each once, however often a request
+// names it: writers call every watch.
+func (w *fetchWait) watch(entries []fetchEntry) {
+	w.watched = make([]*replication.Partition, 0, min(len(entries), fewWatched))
+	var seen map[*replication.Partition]struct{}
+	for i := range entries {
+		p := entries[i].partition
+		if p == nil {
+			continue
+		}
+		if seen == nil {
+			if slices.Contains(w.watched, p) {
+				continue
+			}
+			if len(w.watched) == fewWatched {
+				seen = make(map[*replication.Partition]struct{}, len(entries)-i)
+				for _, x := range w.watched {
+					seen[x] = struct{}{}
+				}
+			}
+		}
+		if seen != nil {
+			if _, ok := seen[p]; ok {
+				continue
+			}
+			seen[p] = struct{}{}
+		}
+		p.Watch(w)
+		w.watched = append(w.watched, p)
+	}
 }
 
 // end ends the wait.
