@@ -73,6 +73,42 @@ func TestTheFirstBatchComesWholeWhateverTheLimits(t *testing.T) {
 	}
 }
 
+// A consumer that is given part of a batch and nothing else fails (Java: "Failed to make progress"). Kafka gives such a
+// partition nothing, from Fetch version 3 on.
+func TestABatchThatDoesNotFitBehindOthersIsLeftOut(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	c.CreateTopic("a", 1)
+	c.CreateTopic("b", 1)
+	recs := records(t, 20, nil)
+	produce(c, "a", recs)
+	for range 2 {
+		produce(c, "b", recs)
+	}
+	for name, test := range map[string]struct {
+		request, partition int
+		want               int
+	}{
+		"limit of the request":     {2*len(recs) - 1, 1 << 20, 0},
+		"limit of the partition":   {1 << 20, len(recs) - 1, 0},
+		"one that fits":            {2 * len(recs), 1 << 20, len(recs)},
+		"part of what comes after": {1 << 20, len(recs) + 100, len(recs) + 100},
+	} {
+		req := fetchRequest(fetchPart{topic: "a"}, fetchPart{topic: "b", max: int32(test.partition)})
+		req.MaxBytes, req.MinBytes, req.MaxWaitMillis = int32(test.request), 1<<20, 15_000
+		if test.want == len(recs) { // nothing is held back by a limit: it would wait
+			req.MinBytes = 1
+		}
+		start := time.Now()
+		resp := c.Do(req).(*kmsg.FetchResponse)
+		if n := len(resp.Topics[1].Partitions[0].RecordBatches); n != test.want {
+			t.Errorf("%s: %d bytes of the second partition, want %d", name, n, test.want)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s: answered after %v; waiting cannot make it fit", name, took)
+		}
+	}
+}
+
 func TestFetchErrorsArePerPartition(t *testing.T) {
 	c := brokertest.Start(t, nil).Dial(t)
 	c.CreateTopic("t", 1)

@@ -81,7 +81,7 @@ func TestDamagedIndexesAreRebuilt(t *testing.T) {
 					t.Fatalf("%d batches", n)
 				}
 				for o := range l.EndOffset() {
-					ranges, err := l.Read(nil, o, 61, l.EndOffset(), false, true)
+					ranges, err := l.Read(nil, o, 61, l.EndOffset(), true, true)
 					if err != nil {
 						t.Fatalf("offset %d: %v", o, err)
 					}

@@ -71,7 +71,7 @@ func TestEachOffsetIsFoundInMemoryAndInFiles(t *testing.T) {
 		check := func(l *watched) {
 			t.Helper()
 			for o := int64(0); o < l.EndOffset(); o++ {
-				ranges, err := l.Read(nil, o, 61, l.EndOffset(), o%2 == 0, true)
+				ranges, err := l.Read(nil, o, 61, l.EndOffset(), true, true)
 				if err != nil {
 					t.Fatalf("offset %d: %v", o, err)
 				}
@@ -83,7 +83,7 @@ func TestEachOffsetIsFoundInMemoryAndInFiles(t *testing.T) {
 				if first.BaseOffset() > o || first.LastOffset() < o {
 					t.Fatalf("offset %d: batch %d to %d", o, first.BaseOffset(), first.LastOffset())
 				}
-				if o%2 == 0 && !first.ValidCRC() {
+				if !first.ValidCRC() {
 					t.Fatalf("offset %d: first batch is not whole", o)
 				}
 			}
@@ -97,6 +97,41 @@ func TestEachOffsetIsFoundInMemoryAndInFiles(t *testing.T) {
 		if s := d.Stats(); s.SlabReadBytes != 0 {
 			t.Errorf("%d bytes from slabs after a restart", s.SlabReadBytes)
 		}
+	})
+}
+
+func TestABatchLargerThanTheLimitComesWholeOrNotAtAll(t *testing.T) {
+	onEach(t, func(t *testing.T, h *harness) {
+		d := h.open()
+		l := h.log(d, "t")
+		b := build(t, 3, 700, h.nowMs())
+		l.append(b)
+		l.append(b)
+		l.settle()
+		check := func(l *watched) {
+			t.Helper()
+			for _, c := range []struct {
+				maxBytes int
+				minOne   bool
+				want     int
+			}{
+				{0, false, 0}, {1, false, 0}, {len(b) - 1, false, 0}, {len(b), false, len(b)}, {len(b) + 1, false, len(b) + 1},
+				{0, true, len(b)}, {1, true, len(b)}, {len(b) - 1, true, len(b)}, {len(b) + 1, true, len(b) + 1},
+			} {
+				ranges, err := l.Read(nil, 0, c.maxBytes, l.EndOffset(), c.minOne, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := bytesOf(ranges); err != nil || len(got) != c.want {
+					t.Errorf("at most %d bytes, minOne %v: %d bytes, %v; want %d", c.maxBytes, c.minOne, len(got), err, c.want)
+				}
+			}
+		}
+		check(l)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		check(h.log(h.open(), "t"))
 	})
 }
 

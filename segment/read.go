@@ -7,9 +7,9 @@ import (
 	"millrace/segment/batch"
 )
 
-// Read appends to dst the ranges of batches from the one that holds offset on, at most maxBytes (a range may end
-// inside a batch), never past the batch that ends before upTo. If minOne, the first batch comes whole whatever its
-// size. offset == upTo: no ranges, no error. With block false it never waits for the disk: ErrWouldBlock; then
+// Read appends to dst the ranges of batches from the one that holds offset on, at most maxBytes (the last range may end
+// inside a batch), never past the batch that ends before upTo. The first batch comes whole: if it is larger than maxBytes
+// alone if minOne, else there are no ranges, since a reader can do nothing with part of it. offset == upTo: no ranges, no error. With block false it never waits for the disk: ErrWouldBlock; then
 // a caller that may wait asks again. Each range holds a reference until its holder releases it.
 //
 // upTo is a batch boundary; data above DurableOffset is served if it says so.
@@ -34,8 +34,11 @@ func (l *Log) Read(dst []Range, offset int64, maxBytes int, upTo int64, minOne, 
 		return dst, l.unlessTrimmed(offset, err)
 	}
 	budget := int64(maxBytes)
-	if minOne {
-		budget = max(budget, at.size)
+	if budget < at.size {
+		if !minOne {
+			return dst, nil
+		}
+		budget = at.size
 	}
 	found := len(dst)
 	dst, err = l.collect(dst, at, limit, budget, block)

@@ -35,7 +35,8 @@ type fetchOp struct {
 	parts   []server.Part
 	bytes   int  // in ranges
 	failed  bool // some partition has an error: answer at once
-	limited bool // some partition reached its own limit: answer at once
+	// limited: some partition reached its own limit, or has a batch that no longer fits behind the others: answer at once
+	limited bool
 
 	wait *fetchWait // while parked
 }
@@ -177,8 +178,16 @@ func (op *fetchOp) read(e *fetchEntry, block bool) error {
 	for _, x := range op.ranges[e.first:] {
 		e.bytes += x.Len
 	}
-	op.limited = op.limited || e.bytes > 0 && e.bytes >= int(e.fetch.maxBytes)
+	op.limited = op.limited || e.bytes > 0 && e.bytes >= int(e.fetch.maxBytes) || e.bytes == 0 && !first && e.fetch.fetchOffset < op.bound(e)
 	return nil
+}
+
+// bound is the offset that this reader may not reach in the partition of an entry.
+func (op *fetchOp) bound(e *fetchEntry) int64 {
+	if replication.Isolation(op.req.Isolation) == replication.ReadCommitted {
+		return e.lastStable
+	}
+	return e.highWater
 }
 
 // find resolves the partition of an entry: by id from version 13 on.
