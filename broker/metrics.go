@@ -3,7 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
-	"strconv"
+	"time"
 
 	"millrace/broker/data"
 	"millrace/broker/group"
@@ -131,17 +131,9 @@ func (b *Broker) storageMetrics() []http.Metric {
 				emit(offline, d.Path())
 			}
 		}},
-		{Name: "log_write_duration_seconds_bucket", Help: "Writes by duration, cumulative.", Kind: http.Counter, Labels: []string{"dir", "le"}, Read: func(emit func(float64, ...string)) {
+		{Name: "log_write_duration_seconds", Help: "How long write operations took.", Labels: []string{"dir"}, ReadHistogram: func(emit func(http.Histogram, ...string)) {
 			for _, d := range b.dirs {
-				s, sum := d.Stats(), int64(0)
-				for i, n := range s.WriteLatency {
-					sum += n
-					le := strconv.FormatFloat(segment.LatencyBound(i).Seconds(), 'g', -1, 64)
-					if i == len(s.WriteLatency)-1 {
-						le = "+Inf"
-					}
-					emit(float64(sum), d.Path(), le)
-				}
+				emit(writeDurations(d.Stats()), d.Path())
 			}
 		}},
 		row("appended_batches_total", "Batches appended.", http.Counter, func(s segment.DirStats) int64 { return s.AppendedBatches }),
@@ -161,6 +153,18 @@ func (b *Broker) storageMetrics() []http.Metric {
 		row("slab_used_bytes", "Memory of slabs in use.", http.Gauge, func(s segment.DirStats) int64 { return s.Slabs.InUse }),
 		row("slab_refused_total", "Appends refused for want of slabs.", http.Counter, func(s segment.DirStats) int64 { return s.Slabs.Refused }),
 	}
+}
+
+// writeDurations adds up the buckets, as Prometheus wants them.
+func writeDurations(s segment.DirStats) http.Histogram {
+	h := http.Histogram{Sum: time.Duration(s.WriteLatencySumNs).Seconds(), Buckets: map[float64]uint64{}}
+	for i, n := range s.WriteLatency {
+		h.Count += uint64(n)
+		if i < segment.LatencyBuckets-1 {
+			h.Buckets[segment.LatencyBound(i).Seconds()] = h.Count
+		}
+	}
+	return h
 }
 
 func groupMetrics(read func() group.Stats) []http.Metric {

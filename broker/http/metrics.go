@@ -21,6 +21,15 @@ type Metric struct {
 	Labels []string
 	// Read emits each number, with a value for each label. Any goroutine; it must not block.
 	Read func(emit func(value float64, labels ...string))
+	// ReadHistogram stands in the place of Read, and of Kind, in a row that is a histogram.
+	ReadHistogram func(emit func(h Histogram, labels ...string))
+}
+
+// Histogram is how often a value was in each of its buckets.
+type Histogram struct {
+	Count   uint64
+	Sum     float64
+	Buckets map[float64]uint64 // by upper bound, cumulative; the one without a bound is Count
 }
 
 // Value is a Metric of one number without labels.
@@ -50,16 +59,24 @@ func (t *table) Describe(out chan<- *prometheus.Desc) {
 
 func (t *table) Collect(out chan<- prometheus.Metric) {
 	for i, m := range t.rows {
+		send := func(c prometheus.Metric, err error) {
+			if err != nil {
+				c = prometheus.NewInvalidMetric(t.descs[i], err)
+			}
+			out <- c
+		}
+		if m.ReadHistogram != nil {
+			m.ReadHistogram(func(h Histogram, labels ...string) {
+				send(prometheus.NewConstHistogram(t.descs[i], h.Count, h.Sum, h.Buckets, labels...))
+			})
+			continue
+		}
 		kind := prometheus.CounterValue
 		if m.Kind == Gauge {
 			kind = prometheus.GaugeValue
 		}
 		m.Read(func(value float64, labels ...string) {
-			c, err := prometheus.NewConstMetric(t.descs[i], kind, value, labels...)
-			if err != nil {
-				c = prometheus.NewInvalidMetric(t.descs[i], err)
-			}
-			out <- c
+			send(prometheus.NewConstMetric(t.descs[i], kind, value, labels...))
 		})
 	}
 }

@@ -60,6 +60,9 @@ func TestMetricsAreReadWhenAsked(t *testing.T) {
 			emit(1, "a")
 			emit(2, "b\"\n")
 		}},
+		{Name: "wait_seconds", Help: "Waits.", ReadHistogram: func(emit func(Histogram, ...string)) {
+			emit(Histogram{Count: 3, Sum: 12.5, Buckets: map[float64]uint64{10: 2, 0.5: 1}})
+		}},
 	}})
 	requests.Store(41)
 	requests.Add(1)
@@ -67,6 +70,8 @@ func TestMetricsAreReadWhenAsked(t *testing.T) {
 	for _, want := range []string{
 		"# TYPE millrace_requests_total counter\nmillrace_requests_total 42\n",
 		"# TYPE millrace_topic_bytes gauge\n", `millrace_topic_bytes{topic="a"} 1`, `millrace_topic_bytes{topic="b\"\n"} 2`,
+		"# TYPE millrace_wait_seconds histogram\nmillrace_wait_seconds_bucket{le=\"0.5\"} 1\nmillrace_wait_seconds_bucket{le=\"10\"} 2\n" +
+			"millrace_wait_seconds_bucket{le=\"+Inf\"} 3\nmillrace_wait_seconds_sum 12.5\nmillrace_wait_seconds_count 3\n",
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if status != 200 || !strings.Contains(body, want) {
