@@ -78,14 +78,19 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 	return b, nil
 }
 
-// openDirs opens every log dir, under one cluster id.
+// openDirs opens every log dir, under one cluster id. From here on a dir has its
+// absolute path, as clients see it in DescribeLogDirs.
 func (b *Broker) openDirs() error {
 	id, err := clusterID(b.config.LogDirs)
 	if err != nil {
 		return err
 	}
 	b.clusterID = id
-	for _, path := range b.config.LogDirs {
+	for _, dir := range b.config.LogDirs {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return fmt.Errorf("log dir %s: %w", dir, err)
+		}
 		d, err := segment.OpenDir(segment.DirOptions{
 			Path:                   path,
 			NodeID:                 b.config.NodeID,
@@ -130,7 +135,7 @@ func clusterID(dirs []string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("read cluster id: %w", err)
+			return "", fmt.Errorf("log dir %s: %w", dir, err)
 		}
 		props, err := config.ParseProperties(f)
 		f.Close()

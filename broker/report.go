@@ -8,7 +8,7 @@ import (
 
 // Report is what a person wants to know of a node that has just started.
 type Report struct {
-	Listeners  []string // NAME://host:port, as bound
+	Listeners  []string // NAME://host:port, as bound, and what clients are told if that is another address
 	HTTP       string   // address of the HTTP port, empty if it is off
 	Engine     string   // which I/O engine runs, and why
 	IO         string   // direct or buffered writes, and why
@@ -24,8 +24,11 @@ func (b *Broker) Report() Report {
 		r.Durability = t.Durability
 	}
 	for _, l := range b.server.Listeners() {
-		a := l.Addr
-		r.Listeners = append(r.Listeners, l.Name+"://"+net.JoinHostPort(a.Addr().String(), strconv.Itoa(int(a.Port()))))
+		line := l.Name + "://" + l.Addr.String()
+		if told := net.JoinHostPort(l.AdvertisedHost, strconv.Itoa(int(l.AdvertisedPort))); told != l.Addr.String() {
+			line += ", advertised as " + told
+		}
+		r.Listeners = append(r.Listeners, line)
 	}
 	if b.http != nil {
 		r.HTTP = b.http.Addr()

@@ -53,7 +53,7 @@ func Start(o Options) (*Server, error) {
 	}
 	l, err := net.Listen("tcp", o.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("http listen: %w", err)
+		return nil, fmt.Errorf("http.listen (flag --http; off for none): %w", err)
 	}
 	s := &Server{listener: l, done: make(chan struct{}), http: &http.Server{
 		Handler:           handler,

@@ -32,10 +32,12 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "millrace",
 		Short:         "A log broker that speaks Kafka's protocol",
+		Version:       versionLine(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(serveCommand(), dumpCommand(), verifyCommand(), versionCommand())
 	return root
 }

@@ -155,6 +155,17 @@ func TestServeKeepsWhatItAcknowledged(t *testing.T) {
 	}
 }
 
+// A listener on all addresses cannot be what clients are told: the banner says what they are.
+func TestServeSaysWhatItAdvertises(t *testing.T) {
+	n := startNode(t, nil, "--data-dir", t.TempDir(), "--set", "advertised.listeners=PLAINTEXT://broker.example.org:9092")
+	if bound, told, ok := strings.Cut(n.addr, ", advertised as "); !ok || !strings.HasPrefix(bound, "127.0.0.1:") || told != "broker.example.org:9092" {
+		t.Errorf("listening %q", n.addr)
+	}
+	if code := n.stop(t); code != 0 {
+		t.Errorf("exit status %d\n%s", code, n.stderr)
+	}
+}
+
 func TestServeTellsSystemd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

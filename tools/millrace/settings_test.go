@@ -59,9 +59,14 @@ func TestVerifyAndDumpSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Both ways in which people ask for the version answer the same, on one line.
 func TestVersion(t *testing.T) {
-	if status, out := command(t, "version"); status != 0 || !strings.HasPrefix(out, "millrace ") || !strings.Contains(out, "pwritev2") {
-		t.Errorf("%d %q", status, out)
+	status, out := command(t, "version")
+	if status != 0 || !strings.HasPrefix(out, "millrace ") || !strings.Contains(out, "pwritev2") || strings.Count(out, "\n") != 1 {
+		t.Errorf("status %d: %q", status, out)
+	}
+	if _, flag := command(t, "--version"); flag != out {
+		t.Errorf("--version says %q, version %q", flag, out)
 	}
 }
 

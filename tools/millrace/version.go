@@ -35,13 +35,18 @@ func versionString() string {
 	return "devel-" + revision[:min(12, len(revision))] + dirty
 }
 
+// versionLine says what this program is, on one line.
+func versionLine() string {
+	return fmt.Sprintf("millrace %s, %s %s/%s, engines: %s", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH, engines)
+}
+
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the Go release and the I/O engines of this build",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "millrace %s, %s %s/%s, engines: %s\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH, engines)
+			fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 		},
 	}
 }
