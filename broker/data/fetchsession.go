@@ -26,7 +26,11 @@ func (op *fetchOp) openSession() int16 {
 			op.entries = append(op.entries, fetchEntry{key: k, fetch: asked(k, p), lastEpoch: p.LastFetchedEpoch})
 		})
 		if req.SessionEpoch == initialEpoch { // also for no partitions yet, as Kafka
-			if op.session = op.s.sessions.open(op.byID(), now); op.session != nil {
+			op.session = op.s.sessions.open(op.byID(), now)
+			if op.session != nil && !op.s.sessions.resize(op.session, len(op.entries)) {
+				op.session = nil
+			}
+			if op.session != nil {
 				for i := range op.entries {
 					op.session.set(op.entries[i].key, op.entries[i].fetch)
 				}
@@ -49,6 +53,9 @@ func (op *fetchOp) openSession() int16 {
 	op.eachAsked(func(k partitionKey, p *wire.FetchPartition) { x.set(k, asked(k, p)) })
 	op.eachForgotten(x.forget)
 	x.epoch = nextEpoch(x.epoch)
+	if !op.s.sessions.resize(x, len(x.parts)) {
+		return kerr.FetchSessionIDNotFound.Code
+	}
 	if len(x.parts) == 0 {
 		op.s.sessions.close(x.id)
 		op.full = true

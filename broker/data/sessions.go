@@ -47,8 +47,10 @@ type session struct {
 	order list.List // of *sessionPartition: the order in which they are served
 	parts map[partitionKey]*list.Element
 
-	lastUsed time.Time // guarded by sessionCache.mu
+	// Guarded by sessionCache.mu.
+	lastUsed time.Time
 	place    *list.Element
+	counted  int // partitions, as far as the cache has been told
 }
 
 func (s *session) set(k partitionKey, p sessionPartition) {
@@ -88,12 +90,17 @@ func nextEpoch(e int32) int32 {
 // take its slot (min.incremental.fetch.session.eviction.ms of Kafka).
 const minEvictionAge = 2 * time.Minute
 
+// maxSessionPartitions bounds what all sessions remember together, which clients
+// choose: about 70 MB.
+const maxSessionPartitions = 250_000
+
 // sessionCache holds the sessions, at most slots.
 type sessionCache struct {
-	mu    sync.Mutex
-	slots int
-	byID  map[int32]*session
-	lru   list.List // of *session, least recently used first
+	mu         sync.Mutex
+	slots      int
+	partitions int // of all sessions
+	byID       map[int32]*session
+	lru        list.List // of *session, least recently used first
 }
 
 func newSessionCache(slots int) *sessionCache {
@@ -144,9 +151,28 @@ func (c *sessionCache) close(id int32) {
 	}
 }
 
+// resize notes that a session has n partitions. False: that would be too many in all;
+// the session is closed then, and its client goes on with full fetches.
+func (c *sessionCache) resize(s *session, n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byID[s.id] != s { // closed meanwhile
+		return true
+	}
+	if n > s.counted && c.partitions-s.counted+n > maxSessionPartitions {
+		c.remove(s)
+		return false
+	}
+	c.partitions += n - s.counted
+	s.counted = n
+	return true
+}
+
 func (c *sessionCache) remove(s *session) {
 	delete(c.byID, s.id)
 	c.lru.Remove(s.place)
+	c.partitions -= s.counted
+	s.counted = 0
 }
 
 func (c *sessionCache) len() int {

@@ -33,6 +33,24 @@ func TestSessionsInUseKeepTheirSlot(t *testing.T) {
 	}
 }
 
+func TestSessionsTogetherRememberABoundedNumberOfPartitions(t *testing.T) {
+	c, at := newSessionCache(10), time.Now()
+	a, b := c.open(false, at), c.open(false, at)
+	if !c.resize(a, maxSessionPartitions-1) || !c.resize(b, 1) {
+		t.Fatal("refused below the bound")
+	}
+	if c.resize(b, 2) || c.use(b.id, at) != nil {
+		t.Fatal("a session that grew past the bound was kept")
+	}
+	if !c.resize(b, 5) {
+		t.Fatal("a closed session is not counted")
+	}
+	c.close(a.id)
+	if d := c.open(false, at); !c.resize(d, maxSessionPartitions) {
+		t.Fatal("closed sessions still count")
+	}
+}
+
 func TestAnIncrementalAnswerLeavesOutWhatDidNotChange(t *testing.T) {
 	x := newSessionCache(1).open(false, time.Now())
 	k := partitionKey{name: "t", index: 3}
