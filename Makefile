@@ -33,7 +33,10 @@ run: build
 	bin/millrace serve --dev --data-dir $(DATA_DIR) $(ARGS)
 
 ## install: bin/millrace and the systemd unit, below PREFIX (/usr/local)
-install: build
+install:
+	@# sudo often has no go in its PATH: then what was built before is installed.
+	@if command -v go >/dev/null; then $(MAKE) --no-print-directory build; \
+		else test -x bin/millrace || { echo "there is no go in the PATH, and no bin/millrace: make build first"; exit 1; }; fi
 	install -D -m 0755 bin/millrace $(DESTDIR)$(PREFIX)/bin/millrace
 	install -D -m 0644 tools/systemd/millrace.service $(DESTDIR)$(PREFIX)/lib/systemd/system/millrace.service
 	sed -i 's#/usr/local/bin/millrace#$(PREFIX)/bin/millrace#' $(DESTDIR)$(PREFIX)/lib/systemd/system/millrace.service
