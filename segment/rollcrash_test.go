@@ -96,3 +96,22 @@ func TestRecoveryPointOfADeletedLogIsForgotten(t *testing.T) {
 		t.Fatalf("offsets %d to %d, want 0 to 1", l.StartOffset(), l.EndOffset())
 	}
 }
+
+// Segments that were to be sealed when a truncation began are sealed after it.
+func TestTruncationDoesNotKeepSegmentsFromBeingSealed(t *testing.T) {
+	h := onOne(t)
+	h.cfg.SegmentBytes, h.cfg.RetentionBytes = 2000, 2000
+	l := h.log(h.open(), "t")
+	const n = 30
+	for range n {
+		l.append(build(t, 1, 1000, h.nowMs()))
+	}
+	l.settle()
+	l.truncate(n - 1)
+	waitFor(t, func() bool {
+		if _, err := l.ApplyRetention(); err != nil {
+			t.Fatal(err)
+		}
+		return l.StartOffset() >= n-3
+	})
+}

@@ -1,7 +1,9 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,5 +73,14 @@ func (l *Log) sealFiles(seg *segment, out *file) error {
 	if err := x.offsets.Seal(); err != nil {
 		return err
 	}
-	return x.times.Seal()
+	if err := x.times.Seal(); err != nil {
+		return err
+	}
+	// The recovery point passes the segment: after that its indexes are believed.
+	for _, suffix := range []string{offsetSuffix, timeSuffix} {
+		if err := syncFile(seg.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("sync index: %w", err)
+		}
+	}
+	return nil
 }

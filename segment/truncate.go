@@ -47,6 +47,12 @@ func (l *Log) Truncate(offset int64) error {
 	err := l.cutAt(offset)
 	l.cutting = false
 	l.idle.Broadcast()
+	for _, s := range l.segments {
+		if s.rolled && !s.sealed { // the keeper met the truncation
+			s.sealing = false
+			l.sealWhenWritten(s)
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("truncate %s to offset %d: %w", l.path, offset, err)
 		l.dir.failSoon(err)
