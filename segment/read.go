@@ -65,6 +65,10 @@ func (l *Log) unlessTrimmed(offset int64, err error) error {
 // boundary is where the batches below upTo end.
 func (l *Log) boundary(upTo int64, block bool) (mark, error) {
 	l.mu.Lock()
+	if len(l.segments) == 0 { // retention took them all meanwhile
+		l.mu.Unlock()
+		return mark{}, ErrOffsetOutOfRange
+	}
 	if upTo >= l.end.Load() {
 		seg := l.segments[len(l.segments)-1]
 		m := mark{seg, seg.size, upTo}

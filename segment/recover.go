@@ -44,6 +44,7 @@ func (l *Log) recover() error {
 	} else if rp > end {
 		l.dir.log.Error("all segments are missing; offsets go on behind them", "dir", l.path, "was", rp)
 		end = rp
+		l.start.Store(end)
 	}
 	end = max(end, l.start.Load())
 	l.end.Store(end)

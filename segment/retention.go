@@ -169,6 +169,8 @@ func (l *Log) dropSegments(n int) error {
 	start := l.start.Load()
 	if len(l.segments) > 0 {
 		start = max(start, l.segments[0].baseOffset)
+	} else {
+		start = l.end.Load() // the last one ended damaged and was not appended to
 	}
 	l.start.Store(start)
 	l.epochs.cutStart(start)

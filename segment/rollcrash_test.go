@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // A recovery point may lie exactly where a segment begins whose predecessor is rolled and not yet cut to size: the
@@ -114,4 +115,44 @@ func TestTruncationDoesNotKeepSegmentsFromBeingSealed(t *testing.T) {
 		}
 		return l.StartOffset() >= n-3
 	})
+}
+
+// A segment that ends damaged is not appended to again, so retention may take the last one there is. The log is then
+// empty: what can be read begins at its end.
+func TestRetentionMayTakeTheLastSegment(t *testing.T) {
+	h := onOne(t)
+	d := h.open()
+	l := h.log(d, "t")
+	for range 10 {
+		l.append(build(t, 1, 1000, h.nowMs()))
+	}
+	l.settle()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(h.logFile("t", 0, ".log"), 5400); err != nil {
+		t.Fatal(err)
+	}
+	h.cfg.RetentionMs = 1000
+	h.advance(time.Hour)
+	d = h.open()
+	l = h.log(d, "t")
+	if n, err := l.ApplyRetention(); n != 1 || err != nil {
+		t.Fatalf("deleted %d segments: %v", n, err)
+	}
+	for range 2 {
+		if l.StartOffset() != 10 || l.EndOffset() != 10 {
+			t.Fatalf("offsets %d to %d, want 10 to 10", l.StartOffset(), l.EndOffset())
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d = h.open()
+		l = h.log(d, "t")
+	}
+	l.append(build(t, 1, 10, h.nowMs()))
+	l.settle()
+	if n := len(l.contents()); n != 1 {
+		t.Errorf("%d batches, want 1", n)
+	}
 }
