@@ -224,6 +224,10 @@ func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error)
 	d.mu.Unlock()
 	d.recovering <- struct{}{}
 	err := l.open()
+	if errors.Is(err, unix.ENOSPC) && d.releaseReserve() {
+		l = newLog(d, topic, partition, o)
+		err = l.open()
+	}
 	<-d.recovering
 	d.mu.Lock()
 	defer d.mu.Unlock()
