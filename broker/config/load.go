@@ -46,7 +46,7 @@ func (b *Broker) takeStatic(props map[string]string) (warnings []string) {
 		case isKafkaKey(name):
 			unused = append(unused, name)
 		case topicByName[name] != nil:
-			warnings = append(warnings, fmt.Sprintf("%s is a topic config; as a broker's default it is %s", name, defaultName(topicByName[name])))
+			warnings = append(warnings, fmt.Sprintf("%s is a topic config and ignored here; the default of all topics is %s", name, defaultName(topicByName[name])))
 		default:
 			warnings = append(warnings, "unknown config "+name+" is ignored")
 		}

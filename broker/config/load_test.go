@@ -65,7 +65,7 @@ retention.ms=5
 	all := strings.Join(warnings, "\n")
 	for _, want := range []string{
 		"unknown config my.plugin is ignored",
-		"retention.ms is a topic config; as a broker's default it is log.retention.ms",
+		"retention.ms is a topic config and ignored here; the default of all topics is log.retention.ms",
 		"configs of Kafka without effect here: controller.quorum.bootstrap.servers, ",
 		"ssl.keystore.location",
 		"controller listener CONTROLLER is not opened",

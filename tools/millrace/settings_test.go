@@ -49,6 +49,9 @@ func TestVerifyAndDumpSayWhatIsWrong(t *testing.T) {
 	if status, out := command(t, "dump", path); status != 1 || !strings.Contains(out, "at 0: ") {
 		t.Errorf("dump: %d\n%s", status, out)
 	}
+	if status, out := command(t, "verify", t.TempDir()); status != 1 || !strings.Contains(out, "nothing to verify") {
+		t.Errorf("verify of an empty directory: %d\n%s", status, out)
+	}
 	for _, verb := range []string{"dump", "verify"} {
 		if status, _ := command(t, verb, filepath.Join(dir, "none")); status != 1 {
 			t.Errorf("%s of nothing: %d", verb, status)

@@ -27,8 +27,12 @@ func verifyCommand() *cobra.Command {
 				if inUse(path) {
 					fmt.Fprintf(cmd.ErrOrStderr(), "millrace: %s is in use by a broker: the ends of its files may look damaged\n", path)
 				}
+				before := r.Files
 				if err := inspect.Verify(path, &r); err != nil {
 					return err
+				}
+				if r.Files == before {
+					return fmt.Errorf("%s: nothing to verify: no file of a log dir is in it", path)
 				}
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d files, %d batches, %d records, %d bytes: ", r.Files, r.Batches, r.Records, r.Bytes)
