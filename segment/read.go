@@ -106,7 +106,10 @@ func (l *Log) collect(dst []Range, at place, limit mark, budget int64, block boo
 			continue
 		}
 		n := min(budget, end-pos)
-		i, until, ok := l.tail.find(seg, pos)
+		i, until, ok := 0, seg.written, false
+		if pos >= seg.written || !l.tail.pool.Crowded() {
+			i, until, ok = l.tail.find(seg, pos)
+		}
 		if ok {
 			ts := &l.tail.slabs[i]
 			n = min(n, ts.end()-pos)

@@ -3,13 +3,14 @@ package slab
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // evictScan bounds how many parked slabs that are being read one Get steps over.
-const evictScan = 64
+const evictScan = 512
 
 // Stats is a snapshot of a pool, bytes unless the name says otherwise.
 type Stats struct {
@@ -25,6 +26,9 @@ type Stats struct {
 type Pool struct {
 	budget int64
 	limit  int64 // budget and over-commit
+
+	// crowded says that readers hold so much that writers could go without.
+	crowded atomic.Bool
 
 	mu        sync.Mutex
 	free      [classes]list // carved, unused
@@ -70,6 +74,7 @@ func (p *Pool) Get(c Class) *Slab {
 		if p.reclaim(c) {
 			continue
 		}
+		p.crowded.Store(true)
 		if p.mapped+ChunkSize <= p.limit && p.mapChunk(c) {
 			continue
 		}
@@ -77,6 +82,10 @@ func (p *Pool) Get(c Class) *Slab {
 		return nil
 	}
 }
+
+// Crowded says that memory is short because of readers: what is in a file as well is
+// better read from there, since a slow reader holds what it was handed.
+func (p *Pool) Crowded() bool { return p.crowded.Load() }
 
 // take makes a free slab an owned one.
 func (p *Pool) take(s *Slab) *Slab {
@@ -90,10 +99,15 @@ func (p *Pool) take(s *Slab) *Slab {
 // reclaim evicts the oldest parked slabs until one of class c is free, or a chunk has become whole and was
 // returned. It says whether it made progress.
 func (p *Pool) reclaim(c Class) bool {
+	now := time.Now().UnixNano()
 	s := p.oldest.first()
 	for i := 0; i < evictScan && s != nil; {
 		next := s.next
 		if !s.evict() {
+			// Out of the way of the next look: those behind it may be free of readers.
+			p.oldest.remove(s)
+			p.oldest.push(s)
+			s.parkedAtNs = now
 			i++
 			s = next
 			continue
@@ -190,7 +204,7 @@ func (p *Pool) unpark(s *Slab) {
 }
 
 // Trim evicts what was parked before idle ago and returns whole free chunks to the system, so that an
-// idle process is small.
+// idle process is small. It also looks whether readers still crowd the pool.
 func (p *Pool) Trim(idle time.Duration) {
 	before := time.Now().Add(-idle).UnixNano()
 	p.mu.Lock()
@@ -204,6 +218,13 @@ func (p *Pool) Trim(idle time.Duration) {
 		}
 		s = next
 	}
+	held := int64(0)
+	for s := p.oldest.first(); s != nil; s = s.next {
+		if uint32(s.state.Load()) > 1 {
+			held += int64(len(s.mem))
+		}
+	}
+	p.crowded.Store(held > p.budget/2)
 	for k := range p.free {
 		for s := p.free[k].first(); s != nil; {
 			if s.chunk.used != 0 {

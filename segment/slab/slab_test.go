@@ -257,3 +257,41 @@ func BenchmarkGetAndPark(b *testing.B) {
 		p.Park(p.Get(Large))
 	}
 }
+
+// Slabs that are being read, however many and however old, do not hide those that are not.
+func TestSlabsBeingReadDoNotHideTheOthers(t *testing.T) {
+	const held = 200
+	p := New(int64((held + 8) * Large.Bytes()))
+	defer p.Close()
+	park := func(n int) (out []*Slab) {
+		for range n {
+			s := p.Get(Large)
+			if s == nil {
+				t.Fatal("no slab")
+			}
+			out = append(out, s)
+		}
+		return out
+	}
+	old, young := park(held), park(8)
+	for _, s := range old {
+		p.Park(s)
+		if !s.TryRetain(s.Generation()) {
+			t.Fatal("cannot be retained")
+		}
+		defer s.Release()
+	}
+	for _, s := range young {
+		p.Park(s)
+	}
+	for i := range young {
+		if s := p.Get(Large); s == nil {
+			t.Fatalf("slab %d of 8 that nobody reads is not found", i)
+		} else {
+			defer s.Release()
+		}
+	}
+	if over := p.Stats().Mapped - p.Stats().Budget; over > 0 {
+		t.Errorf("%d bytes over the budget", over)
+	}
+}
