@@ -92,10 +92,26 @@ func (b Batch) validateCounts() error {
 		return fmt.Errorf("%w: record count %d", ErrInvalidRecord, count)
 	case b.LastOffsetDelta() != count-1:
 		return fmt.Errorf("%w: last offset delta %d with %d records", ErrInvalidRecord, b.LastOffsetDelta(), count)
-	case b.Codec() == None && int64(count)*minRecordSize > int64(b.Size()-HeaderSize):
+	case int64(count)*minRecordSize > mostBytes(b.Codec(), int64(b.Size()-HeaderSize)):
 		return fmt.Errorf("%w: %d records in %d bytes", ErrInvalidRecord, count, b.Size()-HeaderSize)
 	}
 	return nil
+}
+
+// mostBytes is what n bytes can possibly be once they are decompressed. A count beyond
+// it would use up offsets that nobody has, and roll a segment for each batch.
+func mostBytes(c Codec, n int64) int64 {
+	switch c {
+	case Gzip:
+		return n * 1032
+	case Snappy:
+		return n * maxSnappyRatio
+	case LZ4:
+		return n * 255
+	case Zstd:
+		return (n/4 + 1) * zstdBlock
+	}
+	return n
 }
 
 func (b Batch) validateAttributes() error {
