@@ -42,13 +42,13 @@ func (op *produceOp) check(cfg *config.Topic, in *wire.ProducePartition, res *pr
 		return nil, kerr.InvalidTxnState
 	}
 	nowMs := op.s.now().UnixMilli()
-	errs, err := batch.ValidateRecords(b, deepOptions(cfg, nowMs))
+	errs, err := batch.ValidateRecords(b, deepOptions(cfg, b, nowMs))
 	if err != nil {
 		res.records = errs
 		return nil, err
 	}
 	if to := targetCodec(cfg, b.Codec()); to != b.Codec() {
-		b, err = batch.Recompress(nil, b, to, levelOf(cfg, to), int(cfg.MaxDecompressedBytes))
+		b, err = batch.Recompress(nil, b, to, levelOf(cfg, to), maxDecompressed(cfg, len(b)))
 		if err != nil {
 			return nil, err
 		}
@@ -64,21 +64,34 @@ func (op *produceOp) check(cfg *config.Topic, in *wire.ProducePartition, res *pr
 	return b, nil
 }
 
-func deepOptions(cfg *config.Topic, nowMs int64) batch.DeepOptions {
+// Bounds of what one batch may become in memory, whatever the topic allows: its
+// default is 2 GiB, and Kafka, which never holds a batch whole, can afford that.
+const (
+	anyDecompressed  = 64 << 20
+	mostDecompressed = 512 << 20
+	mostRatio        = 100 // beyond anyDecompressed
+)
+
+// maxDecompressed is the limit for a batch of size bytes.
+func maxDecompressed(cfg *config.Topic, size int) int {
+	return min(int(cfg.MaxDecompressedBytes), max(anyDecompressed, mostRatio*size), mostDecompressed)
+}
+
+func deepOptions(cfg *config.Topic, b batch.Batch, nowMs int64) batch.DeepOptions {
 	return batch.DeepOptions{
 		NowMs:                nowMs,
 		BeforeMaxMs:          cfg.TimestampBeforeMaxMs,
 		AfterMaxMs:           cfg.TimestampAfterMaxMs,
 		LogAppendTime:        cfg.LogAppendTime,
 		Compacted:            cfg.Compact,
-		MaxDecompressedBytes: int(cfg.MaxDecompressedBytes),
+		MaxDecompressedBytes: maxDecompressed(cfg, len(b)),
 	}
 }
 
 // needsWorker says whether a batch has to be decompressed or compressed before it
 // can be appended. It looks at the header only.
 func needsWorker(cfg *config.Topic, b batch.Batch, nowMs int64) bool {
-	return targetCodec(cfg, b.Codec()) != b.Codec() || batch.NeedsDecompression(b, deepOptions(cfg, nowMs))
+	return targetCodec(cfg, b.Codec()) != b.Codec() || batch.NeedsDecompression(b, deepOptions(cfg, b, nowMs))
 }
 
 // targetCodec is the codec a topic stores a batch in that came in codec c.

@@ -58,9 +58,13 @@ func (s *Service) BeginProduce(r *server.Request, wait bool) bool {
 		r.Fail("malformed Produce request: " + err.Error())
 		return true
 	}
-	if !wait && op.heavy() {
+	if heavy := op.heavy(); heavy && !wait {
 		op.free()
 		return false
+	} else if heavy {
+		// More at a time would be no faster and take the memory of that many batches.
+		s.working <- struct{}{}
+		defer func() { <-s.working }()
 	}
 	s.produced.requests.Add(1)
 	n := 0

@@ -2,6 +2,7 @@ package data
 
 import (
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type Service struct {
 	placement sync.Mutex // guards perDir
 	perDir    map[*segment.Dir]map[*replication.Partition]struct{}
 
+	working  chan struct{} // holds a value for each batch being decompressed
 	sessions *sessionCache
 	parked   purgatory.Purgatory
 	reads    readers
@@ -51,6 +53,7 @@ func New(o Options) *Service {
 		log:      o.Logger,
 		now:      o.Now,
 		perDir:   map[*segment.Dir]map[*replication.Partition]struct{}{},
+		working:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 		sessions: newSessionCache(o.SessionSlots),
 	}
 	s.reads.start()
