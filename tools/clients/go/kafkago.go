@@ -87,6 +87,10 @@ func (k kafkaGo) member(ctx context.Context, name string, p *progress) error {
 			return nil
 		default:
 		}
+		var refused kafka.Error
+		if errors.As(err, &refused) && refused.Temporary() {
+			continue // the other member came in between: join again, as the library's own Reader does
+		}
 		if err != nil {
 			return fmt.Errorf("member %s: %w", name, err)
 		}
