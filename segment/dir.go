@@ -53,8 +53,9 @@ type Dir struct {
 	startOffsets   *offsetCheckpoint
 
 	failure    atomic.Pointer[error]
-	starved    atomic.Bool // wantMemory was called and not answered yet
-	recovering chan struct{}
+	starved    atomic.Bool   // wantMemory was called and not answered yet
+	recovering chan struct{} // holds a value for each log being recovered
+	unpacking  chan struct{} // and for each look-up by time that decompresses
 
 	mu     sync.Mutex
 	logs   map[topicPartition]*Log
@@ -122,6 +123,7 @@ func (d *Dir) open() (err error) {
 	d.pool = slab.New(d.opts.SlabBytes)
 	d.files = &handleCache{max: defaultOpenFiles}
 	d.recovering = make(chan struct{}, d.opts.RecoveryThreads)
+	d.unpacking = make(chan struct{}, runtime.GOMAXPROCS(0))
 	d.naming.dir = d
 	d.keeper = newKeeper(d.saveRecoveryPoints)
 	if d.writer, err = newWriter(d, d.disk.Engine(engine)); err != nil {

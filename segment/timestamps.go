@@ -103,6 +103,10 @@ func (l *Log) firstAtOrAfter(from, upTo, ts int64) (TimestampOffset, error) {
 			found = TimestampOffset{b.MaxTimestamp(), max(b.BaseOffset(), start), b.LeaderEpoch()}
 			return errFound
 		}
+		if b.Codec() != batch.None { // a batch takes up to maxDecompressed: not one for each client that asks
+			l.dir.unpacking <- struct{}{}
+			defer func() { <-l.dir.unpacking }()
+		}
 		return batch.ForEach(b, maxDecompressed, func(r *batch.Record) error {
 			timestamp, offset := b.BaseTimestamp()+r.TimestampDelta, b.BaseOffset()+int64(r.OffsetDelta)
 			if timestamp < ts || offset < start {
