@@ -165,18 +165,22 @@ func (b *Broker) openPlanes() (err error) {
 		Logger:       b.log,
 		Now:          time.Now,
 	})
-	b.data.Apply(nil, image)
-	b.meta.Subscribe(b.data.Apply)
+	// Before anything is opened: a directory of a deleted topic may have the name of one created since.
 	if err := b.setOrphansAside(image); err != nil {
 		return err
 	}
+	b.data.Apply(nil, image)
+	b.meta.Subscribe(b.data.Apply)
 	b.producerIDs = txn.New(b.meta)
 	return nil
 }
 
 // setOrphansAside renames partition directories that the metadata log does not
 // know: a topic exists because the log says so, never because a directory is
-// there, and a directory is never deleted because the log does not know it.
+// there, and a directory is never deleted because the log does not know it. One
+// that has the name of a topic but cannot be its own by damage or by a mix-up, since
+// it says no topic id or that of another living topic, stays: opening it is refused,
+// each time, until somebody has looked. Aside it would be replaced by an empty one.
 func (b *Broker) setOrphansAside(image *meta.Image) error {
 	for _, d := range b.dirs {
 		aside, err := d.Orphans(func(topic string, partition int32, id [16]byte) bool {
@@ -184,7 +188,10 @@ func (b *Broker) setOrphansAside(image *meta.Image) error {
 				return true
 			}
 			t := image.Topic(topic)
-			return t != nil && t.ID == meta.ID(id) && int(partition) < len(t.Partitions)
+			if t == nil || int(partition) >= len(t.Partitions) {
+				return false
+			}
+			return id == [16]byte{} || t.ID == meta.ID(id) || image.TopicByID(id) != nil
 		})
 		if err != nil {
 			return err

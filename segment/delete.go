@@ -68,6 +68,9 @@ func (l *Log) Delete() error {
 	return nil
 }
 
+// maxName is the longest file name, bytes. That of a partition's directory can be so long that nothing can be added.
+const maxName = 255
+
 // asideName is Kafka's name for a partition directory that is being deleted.
 func asideName(path string) (string, error) {
 	var id [16]byte
@@ -76,15 +79,33 @@ func asideName(path string) (string, error) {
 	}
 	dir, name := filepath.Split(path)
 	suffix := "." + hex.EncodeToString(id[:]) + deleteDirSuffix
-	const maxName = 255
 	if len(name)+len(suffix) > maxName {
 		name = name[:maxName-len(suffix)]
 	}
 	return filepath.Join(dir, name+suffix), nil
 }
 
+// orphanName is a free name to set an orphan aside under: its own, cut if need be so that topic and partition can still
+// be told, and the time.
+func orphanName(path string, now time.Time) string {
+	dir, name := filepath.Split(path)
+	for at := now.UnixNano(); ; at++ {
+		suffix := fmt.Sprintf("%s%d", orphanInfix, at)
+		to := name + suffix
+		if over := len(to) - maxName; over > 0 {
+			i := strings.LastIndexByte(name, '-')
+			to = name[:i-over] + name[i:] + suffix
+		}
+		to = filepath.Join(dir, to)
+		if _, err := os.Lstat(to); err != nil {
+			return to
+		}
+	}
+}
+
 // Orphans looks for partition directories that the metadata does not know, by name and topic id, and renames them
-// aside: data is never deleted because something else is missing. It returns their new paths. Directories that
+// aside: data is never deleted because something else is missing. It returns their new paths. known is asked with zeros
+// where a directory does not say which topic id it belongs to, which damage can cause. Directories that
 // were deleted before the last stop are removed. Call it before or after opening logs; open ones are never orphans.
 func (d *Dir) Orphans(known func(topic string, partition int32, id [16]byte) bool) ([]string, error) {
 	entries, err := os.ReadDir(d.opts.Path)
@@ -105,11 +126,10 @@ func (d *Dir) Orphans(known func(topic string, partition int32, id [16]byte) boo
 		if !ok || d.isOpen(topic, partition) {
 			continue
 		}
-		id, err := readTopicID(path)
-		if err == nil && known(topic, partition, id) {
+		if id, _ := readTopicID(path); known(topic, partition, id) {
 			continue
 		}
-		to := fmt.Sprintf("%s%s%d", path, orphanInfix, d.opts.Now().UnixNano())
+		to := orphanName(path, d.opts.Now())
 		if err := os.Rename(path, to); err != nil {
 			return aside, fmt.Errorf("set orphan aside: %w", err)
 		}
