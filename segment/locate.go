@@ -60,18 +60,18 @@ func (l *Log) locate(offset int64, block bool) (place, error) {
 	}
 	seg := l.segments[l.segmentIndex(offset)]
 	l.mu.Unlock()
-	for {
-		p, found, err := l.locateIn(seg, offset, block)
-		if found || err != nil {
-			return p, err
-		}
-		l.mu.Lock()
-		seg = l.after(seg)
-		l.mu.Unlock()
-		if seg == nil {
-			return place{}, ErrOffsetOutOfRange
-		}
+	p, found, err := l.locateIn(seg, offset, block)
+	if found || err != nil {
+		return p, err
 	}
+	l.mu.Lock()
+	next, size := l.after(seg), seg.size
+	l.mu.Unlock()
+	if next == nil {
+		return place{}, ErrOffsetOutOfRange
+	}
+	// Segments follow each other without a gap: this one was cut at the end of a batch, or one behind it is gone.
+	return place{}, l.corrupt(seg, badRange{from: size, to: size, fromOffset: offset, toOffset: next.baseOffset})
 }
 
 // readable says why the log cannot be read now. It waits for a truncation if block says so. Under l.mu.
@@ -207,6 +207,10 @@ func (l *Log) inFile(seg *segment, pos int64) int64 {
 
 func (l *Log) corrupt(seg *segment, b badRange) error {
 	l.dir.stats.corruptReads.Add(1)
+	if !seg.reported.Swap(true) {
+		l.dir.log.Error("read of a damaged range", "file", seg.path+logSuffix, "from", b.from, "to", b.to,
+			"fromOffset", b.fromOffset, "toOffset", b.toOffset)
+	}
 	return fmt.Errorf("%w: %s bytes %d to %d (offset %d on)", ErrCorrupt, seg.path+logSuffix, b.from, b.to, b.fromOffset)
 }
 

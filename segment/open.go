@@ -16,6 +16,9 @@ func (l *Log) open() error {
 	err := os.Mkdir(l.path, 0o755)
 	if err == nil {
 		// Whatever is known about the name is of a log that is gone.
+		if rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition); rp > 0 {
+			l.dir.log.Error("directory of the partition is missing, made anew and empty", "dir", l.path, "was", rp)
+		}
 		l.dir.recoveryPoints.remove(l.topic, l.partition)
 		l.dir.startOffsets.remove(l.topic, l.partition)
 	} else if errors.Is(err, os.ErrExist) {

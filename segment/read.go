@@ -96,6 +96,7 @@ func (l *Log) collect(dst []Range, at place, limit mark, budget int64, block boo
 		if bad, ok := seg.badAt(pos); ok {
 			end, last = min(end, bad.from), true
 		}
+		last = last || seg.unread // the next read finds whether the next segment goes on where it ends
 		if pos >= end {
 			seg = l.after(seg)
 			l.mu.Unlock()

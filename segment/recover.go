@@ -88,7 +88,7 @@ func (l *Log) cleanDirectory() (bases []int64, err error) {
 		switch {
 		case strings.HasSuffix(name, deletedSuffix), strings.HasSuffix(name, ".tmp"), strings.HasSuffix(name, ".cleaned"):
 			os.Remove(filepath.Join(l.path, name))
-		case suffix == logSuffix && perr == nil && base >= 0:
+		case suffix == logSuffix && perr == nil && base >= 0 && stem == baseName(base):
 			logs[base] = true
 			bases = append(bases, base)
 		}
@@ -123,8 +123,12 @@ func (l *Log) recoverAt(i int, rp int64) error {
 	// be older than the roll: the file may still have its preallocated tail.
 	last := i == len(l.segments)-1
 	if !last && l.segments[i+1].baseOffset < rp {
+		if i > 0 && fi.Size() == 0 {
+			return l.dropHollow(i, rp)
+		}
 		seg.size = fi.Size()
 		seg.nextOffset = l.segments[i+1].baseOffset
+		seg.unread = true
 		l.asSealed(seg)
 		return nil
 	}
@@ -156,6 +160,19 @@ func (l *Log) recoverAt(i int, rp int64) error {
 		seg.rolled, seg.sealed = false, false // appended to again
 	}
 	return nil
+}
+
+// dropHollow removes segment i, an empty file amid the log, and recovers the one that takes its place. Either it is no
+// segment of this log, or all of it is lost; then reads find that the one before it ends too early.
+func (l *Log) dropHollow(i int, rp int64) error {
+	seg := l.segments[i]
+	l.dir.log.Error("segment amid the log is empty; removed, what was in it answers an error", "file", seg.path+logSuffix)
+	if err := removeSegmentFiles(seg.path); err != nil {
+		return err
+	}
+	l.segments = append(l.segments[:i], l.segments[i+1:]...)
+	l.segments[i-1].nextOffset = l.segments[i].baseOffset
+	return l.recoverAt(i, rp)
 }
 
 func (l *Log) asSealed(seg *segment) {

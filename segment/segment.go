@@ -54,6 +54,10 @@ type segment struct {
 	dropped bool
 	// warned: timestamps in the future were logged.
 	warned bool
+	// unread: taken over as it was found. Its last batch may not be the one before the next segment, if files were lost.
+	unread bool
+	// reported: damage that a read met was logged.
+	reported atomic.Bool
 
 	// handle is the file opened for reading, nil if it is not open. Swapped out by the handle cache.
 	handle atomic.Pointer[file]
