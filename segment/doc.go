@@ -31,7 +31,8 @@
 // # Who runs what
 //
 //	any goroutine   Append, Read and the atomics: hold Log.mu for microseconds, never wait for the disk when
-//	                asked not to. The exception is the first append to a log since start, which opens its files
+//	                asked not to. The exceptions are the first append to a log since start, which opens its files,
+//	                and one that fills a segment before the keeper has made the next file
 //	writer          all writes and flushes of log files of the dir (writer.go)
 //	keeper          creates, names, extends and seals segments, checkpoints, deletes files (keeper.go)
 //	housekeeping    a ticker that asks for the above (housekeeping.go)

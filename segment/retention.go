@@ -14,17 +14,33 @@ func (l *Log) ApplyRetention() (segments int, err error) {
 	if err := l.learnOldTimes(now); err != nil {
 		return 0, err
 	}
+	for {
+		n, err := l.dropDue(now)
+		segments += n
+		if n == 0 || err != nil {
+			return segments, err
+		}
+	}
+}
+
+// dropAtOnce is how many segments are dropped under one hold of the log's lock: appenders wait meanwhile.
+const dropAtOnce = 4
+
+// dropDue drops the first of the segments that are due and says how many.
+func (l *Log) dropDue(now int64) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.cutting {
+	if l.closed || l.closing || l.cutting {
 		return 0, nil
 	}
-	n := l.countStart()
+	n = l.countStart()
 	if l.cfg.DeleteByRetention {
-		n, err = l.countRetained(n, now)
+		if n, err = l.countRetained(n, now); err != nil {
+			return 0, err
+		}
 	}
-	if n == 0 || err != nil {
-		return 0, err
+	if n = min(n, dropAtOnce); n == 0 {
+		return 0, nil
 	}
 	if err := l.dropSegments(n); err != nil {
 		return 0, err
