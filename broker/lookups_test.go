@@ -158,6 +158,19 @@ func TestDescribeProducersExplainsAMissingTopic(t *testing.T) {
 	}
 }
 
+func TestDescribeProducersAnswersEachPartitionOnce(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	c.CreateTopic("t", 2)
+	req := kmsg.NewPtrDescribeProducersRequest()
+	rt := kmsg.NewDescribeProducersRequestTopic()
+	rt.Topic, rt.Partitions = "t", []int32{0, 1, 0, 0, 1}
+	req.Topics = append(req.Topics, rt, rt)
+	resp := c.Do(req).(*kmsg.DescribeProducersResponse)
+	if n := len(resp.Topics[0].Partitions) + len(resp.Topics[1].Partitions); n != 2 {
+		t.Errorf("%d answers for two partitions", n)
+	}
+}
+
 func TestAProducerHasBothIDAndEpochOrNeither(t *testing.T) {
 	c := brokertest.Start(t, nil).Dial(t)
 	for _, x := range []struct {

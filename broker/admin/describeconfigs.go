@@ -13,12 +13,27 @@ import (
 	"millrace/net/server"
 )
 
+// maxRepeats is how often resources that a request has named already are described
+// again, as Kafka does. Without a bound a few bytes each would be answered with tens
+// of KiB each.
+const maxRepeats = 100
+
 // DescribeConfigs (key 32, versions 1-4).
 func (a *Admin) DescribeConfigs(_ server.Client, req *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
 	im := a.images.Image()
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+	type resource struct {
+		kind kmsg.ConfigResourceType
+		name string
+	}
+	described, repeats := make(map[resource]bool), 0
 	for i := range req.Resources {
 		r := &req.Resources[i]
+		if x := (resource{r.ResourceType, r.ResourceName}); !described[x] {
+			described[x] = true
+		} else if repeats++; repeats > maxRepeats {
+			continue
+		}
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
 		out.ErrorMessage = text("")

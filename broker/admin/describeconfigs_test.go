@@ -167,3 +167,18 @@ func TestDescribeConfigsOfGroups(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribeConfigsBoundsWhatIsRepeated(t *testing.T) {
+	b := open(t, nil)
+	b.commit(override(meta.TopicResource, "a", "retention.ms", "777"))
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	req.Version = 4
+	r := kmsg.NewDescribeConfigsRequestResource()
+	r.ResourceType, r.ResourceName = kmsg.ConfigResourceType(meta.TopicResource), "a"
+	for range 10_000 {
+		req.Resources = append(req.Resources, r)
+	}
+	if n := len(b.DescribeConfigs(local, req).Resources); n < 2 || n > 200 {
+		t.Errorf("a resource that is named 10,000 times is described %d times", n)
+	}
+}

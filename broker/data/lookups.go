@@ -70,11 +70,22 @@ func endOfEpoch(p *replication.Partition, asked int32) (epoch int32, end int64) 
 // DescribeProducers lists the producers that are active on partitions (KIP-664).
 func (s *Service) DescribeProducers(_ server.Client, req *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
 	resp := req.ResponseKind().(*kmsg.DescribeProducersResponse)
+	type place struct {
+		topic string
+		index int32
+	}
+	described := make(map[place]bool)
 	for _, t := range req.Topics {
 		rt := kmsg.NewDescribeProducersResponseTopic()
 		rt.Topic = t.Topic
 		noTopic := s.describable(t.Topic)
 		for _, i := range t.Partitions {
+			// Once each: four bytes may be answered with a hundred thousand producers.
+			if x := (place{t.Topic, i}); described[x] {
+				continue
+			} else {
+				described[x] = true
+			}
 			rp := kmsg.NewDescribeProducersResponseTopicPartition()
 			rp.Partition = i
 			if noTopic != nil { // explained; a partition that is missing is not, as by Kafka
