@@ -186,3 +186,15 @@ func TestAProducerHasBothIDAndEpochOrNeither(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribeGroupsBoundsWhatIsRepeated(t *testing.T) {
+	c := brokertest.Start(t, nil).Dial(t)
+	req := kmsg.NewPtrDescribeGroupsRequest()
+	req.Version = 5
+	for range 10_000 {
+		req.Groups = append(req.Groups, "g")
+	}
+	if n := len(c.Do(req).(*kmsg.DescribeGroupsResponse).Groups); n < 2 || n > 200 {
+		t.Errorf("a group that is named 10,000 times is described %d times", n)
+	}
+}

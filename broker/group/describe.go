@@ -11,11 +11,21 @@ import (
 // codes: READ 3, DELETE 6, DESCRIBE 8, DESCRIBE_CONFIGS 10, ALTER_CONFIGS 11.
 const allGroupOperations = 1<<3 | 1<<6 | 1<<8 | 1<<10 | 1<<11
 
+// maxRepeats is how often groups that a request has named already are described again,
+// as Kafka does. A few bytes each may be answered with the metadata of all members.
+const maxRepeats = 100
+
 // DescribeGroups (key 15, versions 0-6). A group that does not exist is Dead, and
 // from version 6 on an error. A group named twice is described twice, as by Kafka.
 func (s *Service) DescribeGroups(_ server.Client, req *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+	described, repeats := make(map[string]bool), 0
 	for _, name := range req.Groups {
+		if !described[name] {
+			described[name] = true
+		} else if repeats++; repeats > maxRepeats {
+			continue
+		}
 		g := s.describe(req.Version, name)
 		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
 			g.AuthorizedOperations = allGroupOperations
