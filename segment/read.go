@@ -150,6 +150,15 @@ func (l *Log) fileRange(seg *segment, pos, n int64, block bool) (*file, error) {
 	if err != nil {
 		return nil, l.gone(seg, err)
 	}
+	// The name may belong to the log of a successor by now; then this one was closed before.
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		f.Release()
+		seg.closeHandle()
+		return nil, ErrClosed
+	}
 	if block {
 		return f, nil
 	}
