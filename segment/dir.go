@@ -52,10 +52,14 @@ type Dir struct {
 	recoveryPoints *offsetCheckpoint
 	startOffsets   *offsetCheckpoint
 
-	failure    atomic.Pointer[error]
-	starved    atomic.Bool   // wantMemory was called and not answered yet
-	recovering chan struct{} // holds a value for each log being recovered
-	unpacking  chan struct{} // and for each look-up by time that decompresses
+	failure atomic.Pointer[error]
+	starved atomic.Bool // wantMemory was called and not answered yet
+	// reserveGone: the reserve was given up and could not be made again yet.
+	reserveGone atomic.Bool
+	reserveMu   sync.Mutex    // guards making and giving it up, and:
+	reserveLeft time.Time     // when it was given up
+	recovering  chan struct{} // holds a value for each log being recovered
+	unpacking   chan struct{} // and for each look-up by time that decompresses
 
 	mu     sync.Mutex
 	logs   map[topicPartition]*Log
@@ -204,7 +208,10 @@ func (d *Dir) loadState() (err error) {
 			return err
 		}
 	}
-	d.makeReserve()
+	if err := d.makeReserve(); err != nil {
+		d.log.Warn("no space for the reserve", "dir", d.opts.Path, "err", err)
+		d.reserveGone.Store(errors.Is(err, unix.ENOSPC))
+	}
 	return nil
 }
 

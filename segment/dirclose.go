@@ -31,6 +31,9 @@ func (d *Dir) Close() error {
 		}
 	}
 	d.keeper.drain()
+	if d.reserveGone.Load() || d.full() {
+		d.releaseReserve() // what makes the next start quick is worth it, and the reserve is made anew then
+	}
 	errs = append(errs, closeAll(logs)...)
 	d.writer.close()
 	if err := unix.Syncfs(int(d.lock.Fd())); err != nil {

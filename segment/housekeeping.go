@@ -72,6 +72,7 @@ func (h *housekeeping) close() {
 // turn does what is due.
 func (h *housekeeping) turn(now time.Time) {
 	h.reap(now)
+	h.dir.remakeReserve()
 	h.dir.pool.Trim(idleTail)
 	checkpoint := due(&h.lastCheckpoint, now, checkpointEvery)
 	expire := due(&h.lastExpiry, now, expireEvery)

@@ -303,7 +303,9 @@ func (l *Log) indexesOf(seg *segment, block bool) (*indexes, error) {
 	}
 	if err != nil {
 		l.dir.log.Warn("index unusable, rebuilding it from the log", "file", seg.path, "err", err)
-		if x, err = l.rebuildIndexes(seg); err != nil {
+		if x, err = l.rebuildIndexes(seg); errors.Is(err, unix.ENOSPC) {
+			return nil, nil
+		} else if err != nil {
 			return nil, l.gone(seg, err)
 		}
 	}

@@ -27,9 +27,6 @@ const (
 	partitionMetaFile = "partition.metadata" // in each partition's directory
 )
 
-// reserveBytes is the disk space kept for metadata and recovery on a full disk.
-const reserveBytes = 4 << 20
-
 // lockDir takes the dir for this process.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
@@ -159,26 +156,4 @@ func readTopicID(dir string) (id [16]byte, err error) {
 		return id, fmt.Errorf("%w: %s in %s", ErrCorrupt, partitionMetaFile, dir)
 	}
 	return [16]byte(raw), nil
-}
-
-// makeReserve allocates the reserve, if there is room for it.
-func (d *Dir) makeReserve() {
-	path := filepath.Join(d.opts.Path, reserveFile)
-	if fi, err := os.Stat(path); err == nil && fi.Size() >= reserveBytes {
-		return
-	}
-	fd, err := openFd(path, unix.O_RDWR|unix.O_CREAT)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	if err := d.disk.Fallocate(fd, 0, reserveBytes); err != nil {
-		d.log.Warn("no space for the reserve", "file", path, "err", err)
-		os.Remove(path)
-	}
-}
-
-// releaseReserve gives the reserved space up so that metadata can be written on a full disk.
-func (d *Dir) releaseReserve() bool {
-	return os.Remove(filepath.Join(d.opts.Path, reserveFile)) == nil
 }

@@ -45,6 +45,7 @@ type LogConfig struct {
 	FlushMs              int64
 	FileDeleteDelayMs    int64
 	Preallocate          bool // allocate segments whole instead of in steps
+	KeepsNodeGoing       bool // metadata and offsets: on a full disk it may take the reserve
 	Durability           Durability
 	ProducerExpirationMs int64
 }

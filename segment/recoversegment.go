@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -19,7 +20,7 @@ type segmentRecovery struct {
 
 	scan    *scanner
 	file    *file
-	x       *indexes
+	x       *indexes // nil if there is no space for them
 	epoch   int32
 	started bool
 }
@@ -46,6 +47,12 @@ func (r *segmentRecovery) run(fileSize int64) (err error) {
 	seg.createdMs = r.log.dir.nowMs()
 	if err := r.cut(fileSize); err != nil {
 		return err
+	}
+	if r.x == nil {
+		if r.next >= 0 {
+			seg.waiting = nil // the first look-up that finds space rebuilds them
+		}
+		return nil
 	}
 	if seg.maxTimestamp >= 0 && r.next >= 0 {
 		if err := r.x.times.Append(seg.maxTimestamp, seg.maxTimestampAt); err != nil {
@@ -105,7 +112,11 @@ func (r *segmentRecovery) openIndexes(fileSize int64) (pos, least int64, err err
 		x.offsets.Release()
 		x.times.Release()
 	}
-	if r.x, err = createIndexes(seg.path, seg.baseOffset, bytes); err != nil {
+	r.x, err = createIndexes(seg.path, seg.baseOffset, bytes)
+	if errors.Is(err, unix.ENOSPC) {
+		// A full disk must not keep the log from being read: that is what an operator starts it for.
+		r.log.dir.log.Warn("no space for an index; reads scan until it is rebuilt", "file", seg.path, "err", err)
+	} else if err != nil {
 		return 0, 0, err
 	}
 	return 0, seg.baseOffset, nil
@@ -134,7 +145,7 @@ func (r *segmentRecovery) trusted(x *indexes) (pos, least int64, ok bool) {
 
 // walk accepts batches from pos on and returns where the log ends.
 func (r *segmentRecovery) walk(pos, least, fileSize int64) (end, next int64, err error) {
-	if r.x.offsets.Entries() == 0 {
+	if r.x == nil || r.x.offsets.Entries() == 0 {
 		r.epoch = math.MinInt32
 	}
 	for pos < fileSize {

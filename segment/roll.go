@@ -62,10 +62,10 @@ func (l *Log) extend(seg *segment, need int64) error {
 		return nil
 	}
 	to := allocateTo(seg.allocated, need, &l.cfg)
-	err := l.dir.disk.Fallocate(seg.out.fd, seg.allocated, to-seg.allocated)
+	err := l.dir.allocate(seg.out.fd, seg.allocated, to, &l.cfg)
 	if errors.Is(err, unix.ENOSPC) && to > need {
 		to = need
-		err = l.dir.disk.Fallocate(seg.out.fd, seg.allocated, to-seg.allocated)
+		err = l.dir.allocate(seg.out.fd, seg.allocated, to, &l.cfg)
 	}
 	if err != nil {
 		return l.allocationFailed(seg.path+logSuffix, seg.allocated, err)
@@ -103,8 +103,8 @@ func (l *Log) extendAhead(seg *segment) {
 // extendStep is extendAhead's work, on the keeper. A full disk is left for Append to find.
 func (l *Log) extendStep(seg *segment) {
 	l.mu.Lock()
-	from := seg.allocated
-	to := allocateTo(from, seg.size, &l.cfg)
+	from, cfg := seg.allocated, l.cfg
+	to := allocateTo(from, seg.size, &cfg)
 	out := seg.retainOut()
 	if seg.rolled || l.closed || l.cutting || to <= from || out == nil {
 		seg.extending = false
@@ -115,7 +115,7 @@ func (l *Log) extendStep(seg *segment) {
 		return
 	}
 	l.mu.Unlock()
-	err := l.dir.disk.Fallocate(out.fd, from, to-from)
+	err := l.dir.allocate(out.fd, from, to, &cfg)
 	out.Release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +158,7 @@ func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
 		return nil, err
 	}
 	to := allocateTo(0, 1, c)
-	if err := l.dir.disk.Fallocate(fd, 0, to); err != nil {
+	if err := l.dir.allocate(fd, 0, to, c); err != nil {
 		unix.Close(fd)
 		os.Remove(path)
 		return nil, l.allocationFailed(path, 0, err)
@@ -241,7 +241,11 @@ func (l *Log) activate(seg *segment) error {
 		bytes *= 8
 	}
 	bytes = min(bytes, maxIndexBytes(&l.cfg))
-	if err := l.openForAppend(seg, bytes); err != nil {
+	err = l.openForAppend(seg, bytes)
+	if errors.Is(err, unix.ENOSPC) && l.cfg.KeepsNodeGoing && l.dir.releaseReserve() {
+		err = l.openForAppend(seg, bytes)
+	}
+	if err != nil {
 		out.Release()
 		if errors.Is(err, unix.ENOSPC) {
 			return l.allocationFailed(seg.path, seg.size, err)

@@ -166,6 +166,7 @@ type opening struct {
 // open. The new slice is visible at once; its entries become non-nil as they open.
 func (s *Service) reconcile(m *meta.Topic, b *config.Broker) []opening {
 	cfg := logConfig(m.Config, b)
+	cfg.KeepsNodeGoing = m.Internal
 	t := s.topics.id(m.ID)
 	fresh := t == nil
 	if fresh {

@@ -66,6 +66,7 @@ func OpenLog(dir *segment.Dir) (*SegmentLog, error) {
 			FlushMs:              math.MaxInt64,
 			Durability:           segment.Flush,
 			ProducerExpirationMs: math.MaxInt64,
+			KeepsNodeGoing:       true,
 		},
 		OnDurable: l.advance,
 		OnFailed:  l.fail,
