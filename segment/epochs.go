@@ -73,6 +73,21 @@ func (c *epochCache) cutEnd(offset int64) {
 	}
 }
 
+// contradicted forgets epochs that cannot be, because the batch that ends before offset next is of epoch last and older:
+// kept, they would have each append refused. If last is not there then, it starts at from. It says whether there were any.
+func (c *epochCache) contradicted(last int32, next, from int64) bool {
+	n := len(c.entries)
+	for n > 0 && c.entries[n-1].epoch > last && c.entries[n-1].start < next {
+		n--
+	}
+	if last < 0 || n == len(c.entries) {
+		return false
+	}
+	c.entries = c.entries[:n]
+	c.assign(last, from)
+	return true
+}
+
 // cutStart forgets epochs that end at or before offset; the one that offset is in then starts there.
 func (c *epochCache) cutStart(offset int64) {
 	i := len(c.entries) - 1

@@ -162,3 +162,35 @@ func TestADirectoryThatDoesNotSayItsTopicIdIsAskedForWithZeros(t *testing.T) {
 		t.Errorf("asked for %v", asked)
 	}
 }
+
+func TestLeaderEpochsNewerThanTheBatchesAreNotBelieved(t *testing.T) {
+	for name, unclean := range map[string]bool{"stopped": false, "killed": true} {
+		t.Run(name, func(t *testing.T) {
+			h := inMemory(t)
+			d := h.open()
+			l := h.log(d, "t")
+			for range 3 {
+				l.append(build(t, 1, 100, h.nowMs()))
+			}
+			l.settle()
+			if unclean {
+				h.crash()
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(h.path, "t-0", "leader-epoch-checkpoint")
+			if err := os.WriteFile(path, []byte("0\n1\n4 0\n"), 0o644); err != nil { // 0 0 with one bit flipped
+				t.Fatal(err)
+			}
+			l = h.log(h.open(), "t")
+			if e := l.LeaderEpoch(); e != 0 {
+				t.Errorf("leader epoch %d", e)
+			}
+			if info := l.append(build(t, 1, 100, h.nowMs())); info.BaseOffset != 3 {
+				t.Errorf("appended at %d", info.BaseOffset)
+			}
+			l.settle()
+		})
+	}
+}

@@ -148,6 +148,9 @@ func (l *Log) recoverAt(i int, rp int64) error {
 		return fmt.Errorf("recover %s: %w", seg.path+logSuffix, err)
 	}
 	l.dir.stats.recoveredBytes.Add(r.read)
+	if len(seg.bad) == 0 && l.epochs.contradicted(r.epoch, seg.nextOffset, seg.baseOffset) {
+		l.dir.log.Warn("leader epochs newer than the batches are not believed", "dir", l.path, "epoch", r.epoch)
+	}
 	if next < 0 {
 		if err := l.dropEmpty(i); err != nil {
 			return err
