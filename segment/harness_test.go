@@ -250,11 +250,10 @@ func bytesOf(ranges []segment.Range) ([]byte, error) {
 			out = append(out, r.Mem...)
 		} else if err == nil {
 			b := make([]byte, r.Len)
+			var n int
 			if r.Fd == 0 {
 				err = errors.New("file range with descriptor 0")
-			}
-			var n int
-			if n, err = unix.Pread(r.Fd, b, r.Off); err == nil && n != r.Len {
+			} else if n, err = unix.Pread(r.Fd, b, r.Off); err == nil && n != r.Len {
 				err = fmt.Errorf("%d of %d bytes", n, r.Len)
 			}
 			out = append(out, b...)

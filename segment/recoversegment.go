@@ -18,11 +18,10 @@ type segmentRecovery struct {
 	next int64 // base offset of the next segment if that, or one behind it, has batches; else -1
 	read int64 // bytes looked at
 
-	scan    *scanner
-	file    *file
-	x       *indexes // nil if there is no space for them
-	epoch   int32
-	started bool
+	scan  *scanner
+	file  *file
+	x     *indexes // nil if there is no space for them
+	epoch int32
 }
 
 func (r *segmentRecovery) run(fileSize int64) (err error) {

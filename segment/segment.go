@@ -114,30 +114,26 @@ func baseName(baseOffset int64) string { return fmt.Sprintf("%020d", baseOffset)
 // open returns the file for reading, with a reference for the caller. If it is not open and block is false it
 // answers ErrWouldBlock, since opening may have to read the directory.
 func (s *segment) open(files *handleCache, block bool) (*file, error) {
-	for {
-		if f := s.handle.Load(); f != nil && f.tryRetain() {
-			return f, nil
-		}
-		if !block {
-			return nil, ErrWouldBlock
-		}
-		s.openMu.Lock()
-		if f := s.handle.Load(); f != nil && f.tryRetain() {
-			s.openMu.Unlock()
-			return f, nil
-		}
-		f, err := openFile(s.path + logSuffix)
-		if err != nil {
-			s.openMu.Unlock()
-			return nil, err
-		}
-		f.refs.Add(1) // one for the segment
-		f.used.Store(true)
-		s.handle.Store(f)
-		s.openMu.Unlock()
-		files.add(s)
+	if f := s.handle.Load(); f != nil && f.tryRetain() {
 		return f, nil
 	}
+	if !block {
+		return nil, ErrWouldBlock
+	}
+	s.openMu.Lock()
+	defer s.openMu.Unlock()
+	if f := s.handle.Load(); f != nil && f.tryRetain() { // another was first
+		return f, nil
+	}
+	f, err := openFile(s.path + logSuffix)
+	if err != nil {
+		return nil, err
+	}
+	f.refs.Add(1) // one for the segment
+	f.used.Store(true)
+	s.handle.Store(f)
+	files.add(s)
+	return f, nil
 }
 
 // closeHandle gives up the segment's reference to its open file.
