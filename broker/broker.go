@@ -30,6 +30,7 @@ type Options struct {
 	Properties map[string]string // what Config was made from, for reports
 	Logger     *slog.Logger
 	Version    string
+	Cores      int // event loops unless net.event.loops says otherwise; 0: GOMAXPROCS
 }
 
 // Broker is a running node.
@@ -71,7 +72,7 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 	if err := b.openPlanes(); err != nil {
 		return b, err
 	}
-	if err := b.serve(o.Version); err != nil {
+	if err := b.serve(o); err != nil {
 		return b, err
 	}
 	b.took = time.Since(b.started)
@@ -204,7 +205,7 @@ func (b *Broker) setOrphansAside(image *meta.Image) error {
 }
 
 // serve starts the coordinators, the listeners and the HTTP port.
-func (b *Broker) serve(version string) error {
+func (b *Broker) serve(o Options) error {
 	image := b.meta.Image()
 	cfg := image.Config
 	b.controller = controller.New(b.meta, controller.Options{Logger: b.log})
@@ -222,10 +223,10 @@ func (b *Broker) serve(version string) error {
 	d := newDispatcher(image.ClusterID, cfg.NodeID, b.groups.Disconnected, b.log)
 	d.serve(b.table(d))
 	var err error
-	if b.server, err = server.Start(serverOptions(cfg, d, b.log)); err != nil {
+	if b.server, err = server.Start(serverOptions(cfg, o.Cores, d, b.log)); err != nil {
 		return err
 	}
-	return b.serveHTTP(version)
+	return b.serveHTTP(o.Version)
 }
 
 // forgetOffsets removes what groups committed for topics that are gone.

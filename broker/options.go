@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -26,11 +27,11 @@ func groupConfig(c *config.Broker) group.Config {
 }
 
 // serverOptions is the part that the listeners and connections follow.
-func serverOptions(c *config.Broker, h server.Handler, log *slog.Logger) server.Options {
+func serverOptions(c *config.Broker, cores int, h server.Handler, log *slog.Logger) server.Options {
 	o := server.Options{
 		Handler:          h,
 		Logger:           log,
-		Loops:            c.EventLoops,
+		Loops:            cmp.Or(c.EventLoops, cores),
 		MaxFrameBytes:    int(c.SocketRequestMaxBytes),
 		MaxControlBytes:  min(decodeBudget, int(c.SocketRequestMaxBytes)),
 		MaxConnections:   int(c.MaxConnections),

@@ -78,7 +78,9 @@ func serve(cmd *cobra.Command, props map[string]string, log *slog.Logger, drain 
 
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	b, err := broker.Start(ctx, broker.Options{Config: cfg, Properties: props, Logger: log, Version: versionString()})
+	b, err := broker.Start(ctx, broker.Options{
+		Config: cfg, Properties: props, Logger: log, Version: versionString(), Cores: spreadThreads(cfg),
+	})
 	if err != nil {
 		return err
 	}
