@@ -7,10 +7,10 @@ import (
 )
 
 // readers bring file ranges into the page cache for loops, which must not wait for a
-// disk. A few goroutines read pieces of at most coldPiece into memory of their own,
-// which is thrown away: keeping it until a slow client has taken it would cost memory
-// per client, and what counts is that the pages are there. A connection has one piece
-// under way at most, so the queue is bounded by their number.
+// disk. A few goroutines wait for the pages of pieces of at most coldPiece: keeping the
+// bytes until a slow client has taken them would cost memory per client, and what
+// counts is that the pages are there. A connection has one piece under way at most, so
+// the queue is bounded by their number.
 type readers struct {
 	mu    sync.Mutex
 	some  sync.Cond // queue is not empty, or stopping
@@ -49,7 +49,7 @@ func (p *readers) submit(job coldRead) {
 // be released.
 func (p *readers) run() {
 	defer p.wg.Done()
-	var into []byte
+	into := make([]byte, 1)
 	for {
 		p.mu.Lock()
 		for len(p.queue) == 0 && !p.stop {
@@ -63,26 +63,31 @@ func (p *readers) run() {
 		p.queue[0] = coldRead{}
 		p.queue = p.queue[1:]
 		p.mu.Unlock()
-		if into == nil {
-			into = make([]byte, coldPiece)
-		}
 		job.read(into)
 		job.c.loop.wake(job.c, wakeRead)
 	}
 }
 
-// read reads the piece. Errors and the end of the file are left for sendfile to find,
+// coldStep is how far apart the bytes are that read waits for.
+const coldStep = 128 << 10
+
+// read brings the piece into the page cache: it asks for all of it, and then reads a
+// byte here and there, which waits for the page that has it. That spares copying what
+// nobody looks at. Errors and the end of the file are left for sendfile to find,
 // which is on the loop and can close the connection.
 func (job coldRead) read(into []byte) {
+	// Without the advice the reads below would fetch their own neighbourhoods.
+	_ = unix.Fadvise(job.fd, job.off, int64(job.n), unix.FADV_WILLNEED)
 	for n := 0; n < job.n; {
-		m, err := unix.Pread(job.fd, into[:min(len(into), job.n-n)], job.off+int64(n))
+		at := min(n+coldStep, job.n)
+		m, err := unix.Pread(job.fd, into[:1], job.off+int64(at)-1)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || m == 0 {
 			return
 		}
-		n += m
+		n = at
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,6 +164,26 @@ func TestSizeClasses(t *testing.T) {
 			t.Fatalf("buffer of %d for %d", len(b.b), n)
 		}
 		b.free()
+	}
+}
+
+func TestLargeBuffersAreKeptUpToABound(t *testing.T) {
+	var l largeBuffers
+	big := l.get(20 << 20)
+	l.put(big)
+	if b := l.get(1 << 20); b != big {
+		t.Error("a large free buffer was not used for a small frame")
+	}
+	l.put(big)
+	for range 20 {
+		l.put(&buffer{b: make([]byte, 4<<20), class: -1})
+	}
+	if l.bytes > keepLarge || !slices.Contains(l.free, big) {
+		t.Errorf("%d bytes kept, the largest among them: %v; want at most %d", l.bytes, slices.Contains(l.free, big), keepLarge)
+	}
+	l.put(&buffer{b: make([]byte, keepLarge+1), class: -1})
+	if l.bytes > keepLarge {
+		t.Errorf("%d bytes kept after one that is larger than the bound", l.bytes)
 	}
 }
 
