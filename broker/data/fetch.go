@@ -93,7 +93,10 @@ type fetchTurn struct {
 }
 
 // Run is called on the connection's loop.
-func (t fetchTurn) Run() { t.s.BeginFetch(t.r, false) }
+func (t fetchTurn) Run() {
+	defer contain(t.s.log, t.r)
+	t.s.BeginFetch(t.r, false)
+}
 
 // step looks at every partition, then answers, parks, or asks a reader.
 func (op *fetchOp) step(block bool) {

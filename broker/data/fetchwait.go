@@ -35,8 +35,9 @@ func (w *fetchWait) wake() {
 // Run goes on with the fetch, on the connection's loop.
 func (w *fetchWait) Run() {
 	w.posted.Store(false)
-	if w.op != nil {
-		w.op.resume()
+	if op := w.op; op != nil {
+		defer contain(op.s.log, op.r)
+		op.resume()
 	}
 }
 

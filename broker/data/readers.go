@@ -1,6 +1,12 @@
 package data
 
-import "sync"
+import (
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"millrace/net/server"
+)
 
 // readers finish fetches whose look-ups need the disk, so that event loops do not
 // wait for it. The queue takes what a loop hands over without blocking; past its
@@ -42,6 +48,18 @@ func (x *readers) submit(op *fetchOp) {
 // readCold repeats the look with leave to wait for the disk. What it finds is
 // answered, however little: a fetch that needed the disk has data or an error.
 func (op *fetchOp) readCold() {
+	defer contain(op.s.log, op.r)
 	_ = op.collect(true) // never ErrWouldBlock when it may block
 	op.finish()
+}
+
+// contain is deferred where a fetch goes on outside of the call that began it: a
+// fault ends the request and its connection, and not the process, nor does it leave
+// the client waiting. Its memory is left to the collector.
+func contain(log *slog.Logger, r *server.Request) {
+	if x := recover(); x != nil {
+		log.Error("fetch failed", "fault", x, "stack", string(debug.Stack()))
+		defer func() { _ = recover() }() // it may have replied before
+		r.Fail("internal error")
+	}
 }
