@@ -122,6 +122,9 @@ func (l *Log) account(seg *segment, b batch.Batch, base, last int64, leaderEpoch
 		l.checkpointing = true
 		l.dir.keeper.later(l.checkpoint)
 	}
+	if l.dir.checkpointDue(len(b)) {
+		l.dir.keeper.later(l.dir.checkpointAll)
+	}
 	l.dir.stats.appendedBatches.Add(1)
 	l.dir.stats.appendedBytes.Add(int64(len(b)))
 }

@@ -5,9 +5,30 @@ import (
 	"path/filepath"
 )
 
-// checkpointBytes is how many bytes are appended to a log between checkpoints: the most that a restart after kill -9
-// has to read again, but for what is written while one is taken.
-const checkpointBytes = 64 << 20
+// What is appended since the last checkpoints is what a restart after kill -9 has to read again, so it is bounded, in
+// bytes: for each log, and for all logs of a dir together. To that comes what is written while a checkpoint is taken.
+const (
+	checkpointBytes    = 64 << 20
+	dirCheckpointBytes = 128 << 20
+)
+
+// checkpointDue counts n appended bytes and says whether the logs of the dir need a checkpoint.
+func (d *Dir) checkpointDue(n int) bool {
+	sum := d.uncheckpointed.Add(int64(n))
+	return sum >= dirCheckpointBytes && d.uncheckpointed.CompareAndSwap(sum, 0)
+}
+
+// checkpointAll takes a recovery point of every log that has something to gain, on the keeper.
+func (d *Dir) checkpointAll() {
+	for _, l := range d.all() {
+		l.mu.Lock()
+		due := l.sinceCheckpoint > 0 && !l.checkpointing
+		l.mu.Unlock()
+		if due {
+			l.checkpoint()
+		}
+	}
+}
 
 // checkpoint is a recovery point being made: once everything below offset is on the disk, the producer state as it was
 // there is written, and then the offset.

@@ -53,7 +53,9 @@ type Dir struct {
 	startOffsets   *offsetCheckpoint
 
 	failure atomic.Pointer[error]
-	starved atomic.Bool // wantMemory was called and not answered yet
+	// uncheckpointed is the bytes appended to any log since the last checkpoints of all.
+	uncheckpointed atomic.Int64
+	starved        atomic.Bool // wantMemory was called and not answered yet
 	// reserveGone: the reserve was given up and could not be made again yet.
 	reserveGone atomic.Bool
 	reserveMu   sync.Mutex    // guards making and giving it up, and:

@@ -301,6 +301,43 @@ func TestRecoveryReadsOnlyTheTail(t *testing.T) {
 	}
 }
 
+// Many logs, none of which has enough to checkpoint for itself: together they have.
+func TestRecoveryOfManyLogsReadsABoundedPart(t *testing.T) {
+	h := onOne(t)
+	d := h.open()
+	const logs = 8
+	var all []*watched
+	for i := range logs {
+		all = append(all, h.log(d, fmt.Sprintf("t%d", i)))
+	}
+	big := build(t, 1, 1_000_000, h.nowMs())
+	for range 25 { // 200 MB
+		for _, l := range all {
+			l.append(big)
+			l.settle()
+		}
+	}
+	waitFor(t, func() bool {
+		b, err := os.ReadFile(filepath.Join(h.path, "recovery-point-offset-checkpoint"))
+		for i := range logs {
+			if err != nil || !strings.Contains(string(b), fmt.Sprintf("t%d 0 1", i)) { // 10 to 19
+				return false
+			}
+		}
+		return true
+	})
+	h.crash()
+	d = h.open()
+	for i := range logs {
+		if n := len(h.log(d, fmt.Sprintf("t%d", i)).contents()); n != 25 {
+			t.Fatalf("log %d has %d batches", i, n)
+		}
+	}
+	if s := d.Stats(); s.RecoveredBytes > 150<<20 {
+		t.Errorf("%d bytes read", s.RecoveredBytes)
+	}
+}
+
 func TestLogsAreOpenedInParallel(t *testing.T) {
 	h := inMemory(t)
 	d := h.open()
