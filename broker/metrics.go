@@ -148,6 +148,7 @@ func (b *Broker) storageMetrics() []http.Metric {
 		row("no_space_total", "Allocations refused by a full disk.", http.Counter, func(s segment.DirStats) int64 { return s.NoSpace }),
 		row("slab_read_bytes_total", "Bytes served from memory.", http.Counter, func(s segment.DirStats) int64 { return s.SlabReadBytes }),
 		row("file_read_bytes_total", "Bytes served as file ranges.", http.Counter, func(s segment.DirStats) int64 { return s.FileReadBytes }),
+		row("recovered_bytes_total", "Bytes that recovery read when the dir was opened.", http.Counter, func(s segment.DirStats) int64 { return s.RecoveredBytes }),
 		row("corrupt_reads_total", "Reads that met damage.", http.Counter, func(s segment.DirStats) int64 { return s.CorruptReads }),
 		row("slab_mapped_bytes", "Memory mapped for slabs.", http.Gauge, func(s segment.DirStats) int64 { return s.Slabs.Mapped }),
 		row("slab_used_bytes", "Memory of slabs in use.", http.Gauge, func(s segment.DirStats) int64 { return s.Slabs.InUse }),
