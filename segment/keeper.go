@@ -14,7 +14,7 @@ type keeper struct {
 	normal  []func()
 	closing bool
 	stopped chan struct{}
-	// rested is called when the queues have run empty.
+	// rested is called when the queues have run empty, and now and then if they do not.
 	rested func()
 }
 
@@ -39,18 +39,23 @@ func (k *keeper) add(queue *[]func(), job func()) {
 
 func (k *keeper) run() {
 	defer close(k.stopped)
-	for {
+	for jobs := 0; ; {
 		job, idle, ok := k.next()
 		if !ok {
 			k.rested()
 			return
 		}
 		job()
-		if idle {
+		if jobs++; idle || jobs == restAfter {
 			k.rested()
+			jobs = 0
 		}
 	}
 }
+
+// restAfter is how many jobs run at most between two rests: the queue of a busy dir may never be empty, and what rested
+// writes, the recovery points, must not wait for that.
+const restAfter = 32
 
 // next waits for a job. idle: it is the last one for now. Not ok: closed, and all jobs are done.
 func (k *keeper) next() (job func(), idle, ok bool) {
