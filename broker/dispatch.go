@@ -119,11 +119,6 @@ func (d *dispatcher) run(a *api, r *server.Request) {
 	a.control(r, req, func(resp kmsg.Response) { reply(r, resp) })
 }
 
-// buffer is a pooled buffer that a response holds until it is sent.
-type buffer struct{ *bytebufferpool.ByteBuffer }
-
-func (b buffer) Release() { bytebufferpool.Put(b.ByteBuffer) }
-
 // reply encodes a response and hands it over. Any goroutine.
 func reply(r *server.Request, resp kmsg.Response) {
 	key := r.Header.APIKey
@@ -132,7 +127,7 @@ func reply(r *server.Request, resp kmsg.Response) {
 	b.B = wire.BeginResponse(b.B[:0], r.Header.CorrelationID, resp.IsFlexible() && key != kmsg.ApiVersions.Int16())
 	b.B = resp.AppendTo(b.B)
 	wire.FinishResponse(b.B, 0)
-	r.Reply(server.Part{Bytes: b.B, Ref: buffer{b}})
+	r.Reply(server.PooledPart(b, 0))
 }
 
 // unsupported answers what is not in the table. An unknown version of ApiVersions

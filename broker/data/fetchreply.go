@@ -9,12 +9,6 @@ import (
 	"github.com/valyala/bytebufferpool"
 )
 
-// pooled is a response buffer that goes back to its pool when it is sent.
-type pooled struct{ *bytebufferpool.ByteBuffer }
-
-// Release gives the buffer back.
-func (b pooled) Release() { bytebufferpool.Put(b.ByteBuffer) }
-
 // noAborted is an empty list of aborted transactions, as opposed to null.
 var noAborted = []wire.AbortedTransaction{}
 
@@ -27,7 +21,7 @@ func (op *fetchOp) refuse(code int16) {
 	buf.B = op.resp.B
 	r := op.r
 	op.free()
-	r.Reply(server.Part{Bytes: buf.B, Ref: pooled{buf}})
+	r.Reply(server.PooledPart(buf, 0))
 }
 
 // finish encodes the answer and hands it to the connection: header bytes of a
@@ -170,5 +164,5 @@ func (op *fetchOp) interleave(buf *bytebufferpool.ByteBuffer) {
 		}
 		entry++
 	}
-	op.parts = append(op.parts, server.Part{Bytes: buf.B[at:], Ref: pooled{buf}})
+	op.parts = append(op.parts, server.PooledPart(buf, at))
 }

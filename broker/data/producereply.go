@@ -40,7 +40,7 @@ func (op *produceOp) encode() server.Part {
 		w.EndTopic()
 	}
 	buf.B = w.End(0, nil)
-	return server.Part{Bytes: buf.B, Ref: pooled{buf}}
+	return server.PooledPart(buf, 0)
 }
 
 // refuse notes that a batch for p was not appended. The log start is told with the
