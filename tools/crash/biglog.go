@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"millrace/tools/rig"
 )
 
 const bigTopic = "big"
@@ -17,25 +20,25 @@ const bigTopic = "big"
 // coming, and returns how long the restart took until it served. The log must not end
 // before what was acknowledged.
 func bigLog(ctx context.Context, o *options, dir string, partitions int, out io.Writer) (time.Duration, error) {
-	b := newBroker(o, dir, o.listen)
-	defer b.kill()
-	if _, err := b.startServing(ctx, "", 0); err != nil {
+	b := o.broker(dir)
+	defer b.Kill()
+	if _, err := b.StartServing(ctx, "", 0); err != nil {
 		return 0, err
 	}
-	if err := createTopic(ctx, o.listen, bigTopic, partitions, nil); err != nil {
-		return 0, b.explain(err)
+	if err := rig.CreateTopic(ctx, o.listen, bigTopic, partitions, nil); err != nil {
+		return 0, b.Explain(err)
 	}
 	acked, err := fill(ctx, o, b)
 	if err != nil {
-		return 0, b.explain(err)
+		return 0, b.Explain(err)
 	}
-	took, err := b.startServing(ctx, bigTopic, partitions)
+	took, err := b.StartServing(ctx, bigTopic, partitions)
 	if err != nil {
 		return 0, err
 	}
 	fmt.Fprintf(out, "%.1f GB in %d partitions: serving %v after kill -9\n", o.bigGB, partitions, took.Round(time.Millisecond))
-	err = withAdmin(o.listen, func(adm *kadm.Client) error {
-		ends, err := endOffsets(ctx, adm, bigTopic)
+	err = rig.WithAdmin(o.listen, func(adm *kadm.Client) error {
+		ends, err := rig.EndOffsets(ctx, adm, bigTopic)
 		if err != nil {
 			return err
 		}
@@ -53,9 +56,9 @@ func bigLog(ctx context.Context, o *options, dir string, partitions int, out io.
 
 // fill produces until o.bigGB have been acknowledged, then kills the broker while the
 // producer goes on. It returns the number of acknowledged records.
-func fill(ctx context.Context, o *options, b *broker) (int64, error) {
+func fill(ctx context.Context, o *options, b *rig.Broker) (int64, error) {
 	const size = 1024
-	cl, err := kgo.NewClient(append(clientOptions(o.listen), kgo.DefaultProduceTopic(bigTopic),
+	cl, err := kgo.NewClient(append(rig.ClientOptions(o.listen), kgo.DefaultProduceTopic(bigTopic),
 		kgo.ProducerBatchCompression(kgo.NoCompression()))...) // bytes of values are bytes of log
 	if err != nil {
 		return 0, err
@@ -89,12 +92,11 @@ func fill(ctx context.Context, o *options, b *broker) (int64, error) {
 	case <-full:
 	case <-ctx.Done():
 		err = fmt.Errorf("%d of %d records acknowledged, %d failed: %w", acked.Load(), want, failed.Load(), ctx.Err())
-	case ended := <-b.ended:
-		b.ended <- ended
-		err = fmt.Errorf("broker ended by itself: %v", ended)
+	case <-b.Ended():
+		err = errors.New("broker ended by itself")
 	}
 	if err == nil {
-		err = b.kill()
+		err = b.Kill()
 	}
 	n := acked.Load()
 	stop()

@@ -62,12 +62,12 @@ func runKills(ctx context.Context, o *options, dir string, out io.Writer) error 
 	sent, acked, _ := r.history.Counts()
 	consumed := int64(0)
 	if r.consumer != nil {
-		consumed = r.consumer.records.Load()
+		consumed = r.consumer.Records()
 	}
 	fmt.Fprintf(out, "%d kills in %v: %d records sent, %d acknowledged, %d consumed; restart to serving median %v, max %v\n",
 		len(r.restarts), time.Since(begin).Round(time.Second), sent, acked, consumed,
-		r.restarts.median().Round(time.Millisecond), r.restarts.max().Round(time.Millisecond))
-	violations := r.found.list()
+		r.restarts.Median().Round(time.Millisecond), r.restarts.Max().Round(time.Millisecond))
+	violations := r.found.List()
 	for _, v := range violations {
 		err = errors.Join(err, errors.New(v.String()))
 	}

@@ -3,10 +3,11 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"net"
+	"path/filepath"
 	"time"
+
+	"millrace/tools/rig"
 )
 
 // options is one run, as the flags gave it.
@@ -57,30 +58,14 @@ func parseOptions(args []string) (*options, error) {
 	if o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
-	return &o, o.findPorts()
+	return &o, rig.FindPorts(&o.listen, &o.http)
 }
 
-// Ports are taken from below the range that the kernel gives to outgoing connections:
-// clients dial a dead broker all the time, and one that is given the very port it dials
-// connects to itself and keeps the broker from listening.
-const (
-	firstPort = 15000
-	lastPort  = 30000
-)
-
-// findPorts fills in free ports. They could be taken between here and the broker's
-// start; then the broker says so and the run fails.
-func (o *options) findPorts() error {
-	for _, addr := range []*string{&o.listen, &o.http} {
-		for tries := 0; *addr == ""; tries++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
-			if err == nil {
-				defer l.Close()
-				*addr = l.Addr().String()
-			} else if tries == 100 {
-				return fmt.Errorf("find a free port: %w", err)
-			}
-		}
+// broker is the process under test, with its data and its output in dir.
+func (o *options) broker(dir string) *rig.Broker {
+	log := filepath.Join(dir, "server.log")
+	if o.command != "" {
+		return rig.NewCommand(o.command, log, o.listen)
 	}
-	return nil
+	return rig.NewBroker(o.binary, filepath.Join(dir, "data"), log, o.listen, o.http, o.sets)
 }

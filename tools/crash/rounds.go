@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
-	"millrace/tools/crash/history"
+	"millrace/tools/rig"
+	"millrace/tools/rig/history"
 )
 
 const (
 	// topic is what the producers write to. Its segments are small, so that kills meet
 	// rolls, several segments and sealed files.
 	topic        = "crash"
+	groupID      = "crash"
 	segmentBytes = "4194304"
 
 	// killedAgain is in how many of the rounds the broker is killed once more while it
@@ -34,28 +35,28 @@ const (
 type rounds struct {
 	o         *options
 	out       io.Writer
-	broker    *broker
+	broker    *rig.Broker
 	rng       *rand.Rand
 	history   *history.History
-	found     *findings
-	producers []*producer
-	consumer  *consumer
-	restarts  restarts
+	found     *rig.Findings
+	producers []*rig.Producer
+	consumer  *rig.Consumer
+	restarts  rig.Restarts
 }
 
 // runRounds kills the broker o.rounds times and returns what is wrong with the result.
 // An error is about what could not be done at all.
 func runRounds(ctx context.Context, o *options, dir string, out io.Writer) (*rounds, error) {
 	r := &rounds{
-		o: o, out: out, broker: newBroker(o, dir, o.listen), rng: rand.New(rand.NewPCG(o.seed, 0)),
-		history: history.New(), found: &findings{},
+		o: o, out: out, broker: o.broker(dir), rng: rand.New(rand.NewPCG(o.seed, 0)),
+		history: history.New(), found: &rig.Findings{},
 	}
-	defer r.broker.kill()
-	if _, err := r.broker.startServing(ctx, "", 0); err != nil {
+	defer r.broker.Kill()
+	if _, err := r.broker.StartServing(ctx, "", 0); err != nil {
 		return r, err
 	}
-	if err := createTopic(ctx, o.listen, topic, o.partitions, map[string]*string{"segment.bytes": kadm.StringPtr(segmentBytes)}); err != nil {
-		return r, r.broker.explain(err)
+	if err := rig.CreateTopic(ctx, o.listen, topic, o.partitions, map[string]*string{"segment.bytes": kadm.StringPtr(segmentBytes)}); err != nil {
+		return r, r.broker.Explain(err)
 	}
 	stop, err := r.startClients(ctx)
 	if err != nil {
@@ -66,32 +67,11 @@ func runRounds(ctx context.Context, o *options, dir string, out io.Writer) (*rou
 		if err := r.round(ctx, round); err != nil {
 			return r, fmt.Errorf("round %d: %w", round, err)
 		}
-		if vs := r.found.list(); len(vs) > 0 {
+		if vs := r.found.List(); len(vs) > 0 {
 			break // what follows would only bury it
 		}
 	}
 	return r, r.finish(ctx, stop)
-}
-
-// createTopic makes a topic of one replica.
-func createTopic(ctx context.Context, addr, topic string, partitions int, config map[string]*string) error {
-	return withAdmin(addr, func(adm *kadm.Client) error {
-		res, err := adm.CreateTopic(ctx, int32(partitions), 1, config, topic)
-		if err = errors.Join(err, res.Err); err != nil {
-			return fmt.Errorf("create topic %s: %w", topic, err)
-		}
-		return nil
-	})
-}
-
-// withAdmin runs f with a new admin client, which has no memory of an earlier broker.
-func withAdmin(addr string, f func(*kadm.Client) error) error {
-	cl, err := kgo.NewClient(clientOptions(addr)...)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	return f(kadm.NewClient(cl))
 }
 
 // startClients starts the producers and the group; stop ends the producers' goroutines
@@ -100,15 +80,15 @@ func (r *rounds) startClients(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for id := range r.o.producers {
-		p, err := newProducer(r.o, int32(id), r.history)
+		p, err := rig.NewProducer(r.o.listen, topic, int32(id), r.o.seed, r.history)
 		if err != nil {
 			cancel()
 			return nil, err
 		}
 		r.producers = append(r.producers, p)
-		running.Go(func() { p.run(ctx, r.o.partitions) })
+		running.Go(func() { p.Run(ctx, r.o.partitions) })
 	}
-	if r.consumer, err = newConsumer(r.o, r.found); err != nil {
+	if r.consumer, err = rig.NewConsumer(r.o.listen, topic, groupID, r.found); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -119,13 +99,13 @@ func (r *rounds) startClients(ctx context.Context) (stop func(), err error) {
 // can be seen at once.
 func (r *rounds) round(ctx context.Context, n int) error {
 	if n == 1 {
-		go r.consumer.run(ctx)
+		go r.consumer.Run(ctx)
 	}
 	alive := r.o.minAlive + time.Duration(r.rng.Int64N(int64(r.o.maxAlive-r.o.minAlive)+1))
-	if err := r.broker.stayAlive(ctx, alive); err != nil {
+	if err := r.broker.StayAlive(ctx, alive); err != nil {
 		return err
 	}
-	if err := r.broker.kill(); err != nil {
+	if err := r.broker.Kill(); err != nil {
 		return err
 	}
 	again := ""
@@ -140,7 +120,7 @@ func (r *rounds) round(ctx context.Context, n int) error {
 	for p := range acked {
 		acked[p] = r.history.AcknowledgedEnd(int32(p))
 	}
-	took, err := r.broker.startServing(ctx, topic, r.o.partitions)
+	took, err := r.broker.StartServing(ctx, topic, r.o.partitions)
 	if err != nil {
 		return err
 	}
@@ -150,37 +130,37 @@ func (r *rounds) round(ctx context.Context, n int) error {
 }
 
 func (r *rounds) killWhileStarting(ctx context.Context, after time.Duration) error {
-	if err := r.broker.start(); err != nil {
+	if err := r.broker.Start(); err != nil {
 		return err
 	}
-	if err := r.broker.stayAlive(ctx, after); err != nil {
+	if err := r.broker.StayAlive(ctx, after); err != nil {
 		return err
 	}
-	return r.broker.kill()
+	return r.broker.Kill()
 }
 
 // lookAt checks end offsets, committed offsets and that no producer has given up.
 func (r *rounds) lookAt(ctx context.Context, acked []int64) error {
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
-	err := withAdmin(r.o.listen, func(adm *kadm.Client) error {
-		ends, err := endOffsets(ctx, adm, topic)
+	err := rig.WithAdmin(r.o.listen, func(adm *kadm.Client) error {
+		ends, err := rig.EndOffsets(ctx, adm, topic)
 		if err != nil {
 			return err
 		}
 		for p, end := range ends {
 			if end < acked[p] {
-				r.found.add(history.Violation{Kind: history.Lost, Partition: p,
+				r.found.Add(history.Violation{Kind: history.Lost, Partition: p,
 					Text: fmt.Sprintf("the log ends at %d after the restart, acknowledged were offsets up to %d", end, acked[p]-1)})
 			}
 		}
-		_, err = r.consumer.observe(ctx, adm, r.o.partitions)
+		_, err = r.consumer.Observe(ctx, adm, r.o.partitions)
 		return err
 	})
 	for _, p := range r.producers {
-		err = errors.Join(err, p.failure())
+		err = errors.Join(err, p.Failure())
 	}
-	return r.broker.explain(err)
+	return r.broker.Explain(err)
 }
 
 // finish lets the clients come to rest, kills the broker once more, and reads everything.
@@ -190,34 +170,34 @@ func (r *rounds) finish(ctx context.Context, stop func()) error {
 	defer cancel()
 	for _, p := range r.producers {
 		flush, cancel := context.WithTimeout(ctx, settle)
-		err := p.cl.Flush(flush)
+		err := p.Flush(flush)
 		cancel()
-		if err = errors.Join(err, p.failure()); err != nil {
-			return r.broker.explain(fmt.Errorf("producer %d has records left after the last round: %w", p.id, err))
+		if err != nil {
+			return r.broker.Explain(fmt.Errorf("after the last round: %w", err))
 		}
-		p.cl.Close()
+		p.Close()
 	}
-	if err := r.broker.kill(); err != nil {
+	if err := r.broker.Kill(); err != nil {
 		return err
 	}
-	took, err := r.broker.startServing(ctx, topic, r.o.partitions)
+	took, err := r.broker.StartServing(ctx, topic, r.o.partitions)
 	if err != nil {
 		return err
 	}
 	r.restarts = append(r.restarts, took)
-	defer r.consumer.cl.CloseAllowingRebalance()
-	return withAdmin(r.o.listen, func(adm *kadm.Client) error {
-		ends, err := endOffsets(ctx, adm, topic)
+	defer r.consumer.Close()
+	return rig.WithAdmin(r.o.listen, func(adm *kadm.Client) error {
+		ends, err := rig.EndOffsets(ctx, adm, topic)
 		if err != nil {
 			return err
 		}
 		for p, end := range ends {
 			var failed error
-			r.found.add(r.history.Check(p, 0, readBack(ctx, r.o.listen, p, end, &failed))...)
+			r.found.Add(r.history.Check(p, 0, rig.ReadBack(ctx, r.o.listen, topic, p, end, &failed))...)
 			if failed != nil {
-				return r.broker.explain(failed)
+				return r.broker.Explain(failed)
 			}
 		}
-		return r.broker.explain(r.consumer.catchUp(ctx, adm, ends))
+		return r.broker.Explain(r.consumer.CatchUp(ctx, adm, ends))
 	})
 }

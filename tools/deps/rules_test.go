@@ -28,7 +28,9 @@ const rules = `
 
 	# Programs and tools.
 	broker < broker/brokertest;
-	broker < tools/millrace/... tools/crash/... tools/conformance/... tools/clients/... tools/systemd tools/deps bench/...;
+	tools/rig/history < tools/rig;
+	tools/rig tools/rig/history < tools/crash/... tools/diskfull/... tools/soak/...;
+	broker < tools/millrace/... tools/crash/... tools/diskfull/... tools/soak/... tools/conformance/... tools/clients/... tools/systemd tools/deps bench/...;
 `
 
 // testSupport are the packages that only tests import, and what they are built on.

@@ -1,20 +1,6 @@
 package main
 
-import (
-	"testing"
-	"time"
-)
-
-func TestRestartsMedianAndMax(t *testing.T) {
-	var none restarts
-	if none.median() != 0 || none.max() != 0 {
-		t.Error("no restarts have a median or a maximum")
-	}
-	r := restarts{3 * time.Second, time.Second, 2 * time.Second}
-	if r.median() != 2*time.Second || r.max() != 3*time.Second {
-		t.Errorf("median %v, max %v", r.median(), r.max())
-	}
-}
+import "testing"
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, args := range [][]string{

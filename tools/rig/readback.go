@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"millrace/tools/crash/history"
+	"millrace/tools/rig/history"
 )
 
-// endOffsets asks for the log end offset of each partition.
-func endOffsets(ctx context.Context, adm *kadm.Client, topic string) (map[int32]int64, error) {
+// EndOffsets asks for the log end offset of each partition.
+func EndOffsets(ctx context.Context, adm *kadm.Client, topic string) (map[int32]int64, error) {
 	listed, err := adm.ListEndOffsets(ctx, topic)
 	if err = errors.Join(err, listed.Error()); err != nil {
 		return nil, fmt.Errorf("list end offsets: %w", err)
@@ -23,15 +23,15 @@ func endOffsets(ctx context.Context, adm *kadm.Client, topic string) (map[int32]
 	return out, nil
 }
 
-// readBack reads a partition from its first offset to end, in the order in which the
+// ReadBack reads a partition of a topic from its first offset to end, in the order in which the
 // broker gives it, and hands each record to the checker.
-func readBack(ctx context.Context, addr string, partition int32, end int64, failed *error) iter.Seq[history.Record] {
+func ReadBack(ctx context.Context, addr, topic string, partition int32, end int64, failed *error) iter.Seq[history.Record] {
 	return func(yield func(history.Record) bool) {
 		if end == 0 {
 			return
 		}
 		at := map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}
-		cl, err := kgo.NewClient(append(clientOptions(addr), kgo.ConsumePartitions(at), kgo.FetchMaxPartitionBytes(8<<20))...)
+		cl, err := kgo.NewClient(append(ClientOptions(addr), kgo.ConsumePartitions(at), kgo.FetchMaxPartitionBytes(8<<20))...)
 		if err != nil {
 			*failed = err
 			return

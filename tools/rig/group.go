@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"context"
@@ -11,25 +11,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"millrace/tools/crash/history"
+	"millrace/tools/rig/history"
 )
-
-const groupID = "crash"
 
 // commitTimeout bounds one commit, so that one into a dead broker ends as unknown soon.
 const commitTimeout = 5 * time.Second
 
-// consumer is the one member of the group. It commits after each poll.
-type consumer struct {
-	cl      *kgo.Client
-	commits *history.Commits
-	found   *findings
-	records atomic.Int64
+// Consumer is the one member of a group on one topic. It commits after each poll.
+type Consumer struct {
+	topic, group string
+	cl           *kgo.Client
+	commits      *history.Commits
+	found        *Findings
+	records      atomic.Int64
 }
 
-func newConsumer(o *options, found *findings) (*consumer, error) {
-	cl, err := kgo.NewClient(append(clientOptions(o.listen),
-		kgo.ConsumerGroup(groupID),
+// NewConsumer makes the member; what it sees that must not be goes to found.
+func NewConsumer(addr, topic, group string, found *Findings) (*Consumer, error) {
+	cl, err := kgo.NewClient(append(ClientOptions(addr),
+		kgo.ConsumerGroup(group),
 		kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
@@ -38,11 +38,11 @@ func newConsumer(o *options, found *findings) (*consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &consumer{cl: cl, commits: history.NewCommits(), found: found}, nil
+	return &Consumer{topic: topic, group: group, cl: cl, commits: history.NewCommits(), found: found}, nil
 }
 
-// run reads and commits until ctx ends.
-func (c *consumer) run(ctx context.Context) {
+// Run reads and commits until ctx ends.
+func (c *Consumer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		fetches := c.cl.PollRecords(ctx, 5000)
 		ends := map[int32]kgo.EpochOffset{}
@@ -52,7 +52,7 @@ func (c *consumer) run(ctx context.Context) {
 			}
 			first, last := p.Records[0], p.Records[len(p.Records)-1]
 			if at := c.commits.Acknowledged(p.Partition); first.Offset < at {
-				c.found.add(history.Violation{Kind: history.WentBack, Partition: p.Partition,
+				c.found.Add(history.Violation{Kind: history.WentBack, Partition: p.Partition,
 					Text: fmt.Sprintf("the group was given offset %d again after %d had been confirmed", first.Offset, at)})
 			}
 			ends[p.Partition] = kgo.EpochOffset{Epoch: last.LeaderEpoch, Offset: last.Offset + 1}
@@ -64,14 +64,20 @@ func (c *consumer) run(ctx context.Context) {
 	}
 }
 
+// Records is the number of records read.
+func (c *Consumer) Records() int64 { return c.records.Load() }
+
+// Close leaves the group.
+func (c *Consumer) Close() { c.cl.CloseAllowingRebalance() }
+
 // commit asks for one commit and notes what was confirmed of it.
-func (c *consumer) commit(ctx context.Context, ends map[int32]kgo.EpochOffset) {
+func (c *Consumer) commit(ctx context.Context, ends map[int32]kgo.EpochOffset) {
 	for partition, end := range ends {
 		c.commits.Ask(partition, end.Offset)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	c.cl.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{topic: ends},
+	c.cl.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{c.topic: ends},
 		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 			if err != nil || resp == nil {
 				return
@@ -86,38 +92,38 @@ func (c *consumer) commit(ctx context.Context, ends map[int32]kgo.EpochOffset) {
 		})
 }
 
-// observe asks the broker for the group's committed offsets and judges them.
-func (c *consumer) observe(ctx context.Context, adm *kadm.Client, partitions int) (map[int32]int64, error) {
+// Observe asks the broker for the group's committed offsets and judges them.
+func (c *Consumer) Observe(ctx context.Context, adm *kadm.Client, partitions int) (map[int32]int64, error) {
 	confirmed := make([]int64, partitions)
 	for p := range confirmed {
 		confirmed[p] = c.commits.Acknowledged(int32(p))
 	}
-	offsets, err := adm.FetchOffsets(ctx, groupID)
+	offsets, err := adm.FetchOffsets(ctx, c.group)
 	if err != nil {
 		return nil, fmt.Errorf("fetch committed offsets: %w", err)
 	}
 	out := map[int32]int64{}
 	for p, at := range confirmed {
 		got := int64(-1)
-		if o, ok := offsets.Lookup(topic, int32(p)); ok {
+		if o, ok := offsets.Lookup(c.topic, int32(p)); ok {
 			if o.Err != nil {
 				return nil, fmt.Errorf("fetch committed offset of partition %d: %w", p, o.Err)
 			}
 			got = o.At
 		}
 		out[int32(p)] = got
-		c.found.add(c.commits.Observe(int32(p), at, got)...)
+		c.found.Add(c.commits.Observe(int32(p), at, got)...)
 	}
 	return out, nil
 }
 
-// catchUp waits until the group has committed the end of every partition: after the last
+// CatchUp waits until the group has committed the end of every partition: after the last
 // crash it must be able to go on.
-func (c *consumer) catchUp(ctx context.Context, adm *kadm.Client, ends map[int32]int64) error {
+func (c *Consumer) CatchUp(ctx context.Context, adm *kadm.Client, ends map[int32]int64) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		at, err := c.observe(ctx, adm, len(ends))
+		at, err := c.Observe(ctx, adm, len(ends))
 		if err != nil && !kerr.IsRetriable(err) {
 			return err
 		}

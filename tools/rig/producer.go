@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"millrace/tools/crash/history"
+	"millrace/tools/rig/history"
 )
 
 const (
@@ -21,9 +21,9 @@ const (
 	valueMax = 4096
 )
 
-// clientOptions are what every client of the rounds is made with: it comes back within
+// ClientOptions are what every client of a run is made with: it comes back within
 // milliseconds of the broker.
-func clientOptions(addr string) []kgo.Opt {
+func ClientOptions(addr string) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(addr),
 		kgo.MetadataMinAge(50 * time.Millisecond),
@@ -38,8 +38,8 @@ func clientOptions(addr string) []kgo.Opt {
 // codecs are what the producers compress with, in turn.
 var codecs = []kgo.CompressionCodec{kgo.NoCompression(), kgo.Lz4Compression(), kgo.ZstdCompression(), kgo.SnappyCompression()}
 
-// producer writes stamped records to all partitions until it is told to stop.
-type producer struct {
+// Producer writes stamped records to all partitions until it is told to stop.
+type Producer struct {
 	id  int32
 	cl  *kgo.Client
 	h   *history.History
@@ -48,8 +48,9 @@ type producer struct {
 	failed chan error
 }
 
-func newProducer(o *options, id int32, h *history.History) (*producer, error) {
-	cl, err := kgo.NewClient(append(clientOptions(o.listen),
+// NewProducer makes an idempotent producer for a topic; id tells it apart in h and chooses its codec, seed its moments.
+func NewProducer(addr, topic string, id int32, seed uint64, h *history.History) (*Producer, error) {
+	cl, err := kgo.NewClient(append(ClientOptions(addr),
 		kgo.DefaultProduceTopic(topic),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(codecs[int(id)%len(codecs)]),
@@ -60,12 +61,12 @@ func newProducer(o *options, id int32, h *history.History) (*producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &producer{id: id, cl: cl, h: h, rng: rand.New(rand.NewPCG(o.seed, uint64(id)+1)), failed: make(chan error, 1)}, nil
+	return &Producer{id: id, cl: cl, h: h, rng: rand.New(rand.NewPCG(seed, uint64(id)+1)), failed: make(chan error, 1)}, nil
 }
 
-// run produces bursts until ctx ends. It is the only goroutine that hands over this
+// Run produces bursts until ctx ends. It is the only goroutine that hands over this
 // producer's records, so that their numbers rise in the order of handing over.
-func (p *producer) run(ctx context.Context, partitions int) {
+func (p *Producer) Run(ctx context.Context, partitions int) {
 	tick := time.NewTicker(burstEvery)
 	defer tick.Stop()
 	for {
@@ -81,7 +82,7 @@ func (p *producer) run(ctx context.Context, partitions int) {
 }
 
 // send hands one record over; its outcome goes to the history when it is known.
-func (p *producer) send(partition int32) {
+func (p *Producer) send(partition int32) {
 	stamp := p.h.Invoke(p.id, partition)
 	size := history.MinValueBytes + p.rng.IntN(1+p.rng.IntN(valueMax))
 	// Not the run's context: a record must not be given up because the rounds are over.
@@ -100,8 +101,8 @@ func (p *producer) send(partition int32) {
 	})
 }
 
-// failure is the error with which the producer gave up, nil if it did not.
-func (p *producer) failure() error {
+// Failure is the error with which the producer gave up, nil if it did not.
+func (p *Producer) Failure() error {
 	select {
 	case err := <-p.failed:
 		p.failed <- err
@@ -110,3 +111,16 @@ func (p *producer) failure() error {
 		return nil
 	}
 }
+
+// Flush waits until every record handed over has its outcome; an error if that takes longer than ctx, or the producer
+// has given up.
+func (p *Producer) Flush(ctx context.Context) error {
+	err := p.cl.Flush(ctx)
+	if err = errors.Join(err, p.Failure()); err != nil {
+		return fmt.Errorf("producer %d has records left: %w", p.id, err)
+	}
+	return nil
+}
+
+// Close ends the client.
+func (p *Producer) Close() { p.cl.Close() }
