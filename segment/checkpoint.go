@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"os"
 	"path/filepath"
 )
 
@@ -88,13 +87,13 @@ func (l *Log) writeCheckpoint(c *checkpoint) {
 	}
 	l.mu.Unlock()
 	if obsolete != "" && obsolete != path {
-		os.Remove(obsolete)
+		_ = l.dir.disk.Remove(obsolete)
 	}
 }
 
 // writeSnapshot writes a producer snapshot durably. Without one the next start reads more; that is all.
 func (l *Log) writeSnapshot(path string, snapshot []byte) bool {
-	err := writeFileDurable(path, snapshot)
+	err := writeFileDurable(l.dir.disk, path, snapshot)
 	if err != nil && !l.isClosed() {
 		l.dir.log.Warn("producer snapshot not written", "file", path, "err", err)
 	}

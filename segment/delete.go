@@ -35,7 +35,7 @@ func (l *Log) Delete() error {
 	l.mu.Lock()
 	aside, err := asideName(l.path)
 	if err == nil {
-		err = os.Rename(l.path, aside)
+		err = l.dir.disk.Rename(l.path, aside)
 	}
 	if err == nil {
 		l.tail.drop()
@@ -46,7 +46,7 @@ func (l *Log) Delete() error {
 			s.closeIndexes()
 		}
 		if l.prepared != nil {
-			l.prepared.discard()
+			l.prepared.discard(l.dir.disk)
 			l.prepared = nil
 		}
 	}
@@ -58,7 +58,7 @@ func (l *Log) Delete() error {
 	}
 	l.dir.recoveryPoints.remove(l.topic, l.partition)
 	l.dir.startOffsets.remove(l.topic, l.partition)
-	if err := syncDir(l.dir.opts.Path); err != nil {
+	if err := syncDir(l.dir.disk, l.dir.opts.Path); err != nil {
 		return err
 	}
 	if err := l.dir.startOffsets.write(); err != nil {
@@ -130,7 +130,7 @@ func (d *Dir) Orphans(known func(topic string, partition int32, id [16]byte) boo
 			continue
 		}
 		to := orphanName(path, d.opts.Now())
-		if err := os.Rename(path, to); err != nil {
+		if err := d.disk.Rename(path, to); err != nil {
 			return aside, fmt.Errorf("set orphan aside: %w", err)
 		}
 		d.log.Warn("partition directory unknown to the metadata, set aside", "dir", to)
@@ -139,7 +139,7 @@ func (d *Dir) Orphans(known func(topic string, partition int32, id [16]byte) boo
 	if len(aside) == 0 {
 		return nil, nil
 	}
-	return aside, syncDir(d.opts.Path)
+	return aside, syncDir(d.disk, d.opts.Path)
 }
 
 func (d *Dir) isOpen(topic string, partition int32) bool {

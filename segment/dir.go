@@ -100,7 +100,7 @@ func (o DirOptions) withDefaults() DirOptions {
 		o.RecoveryThreads = runtime.NumCPU()
 	}
 	if o.Disk == nil {
-		o.Disk = realDisk{}
+		o.Disk = RealDisk{}
 	}
 	return o
 }
@@ -191,13 +191,13 @@ func probeDirect(dir string) error {
 // loadState reads the checkpoints and the clean-shutdown marker, removes the marker, and clears away what was
 // deleted before the last stop.
 func (d *Dir) loadState() (err error) {
-	if d.recoveryPoints, err = loadOffsetCheckpoint(filepath.Join(d.opts.Path, recoveryPointFile)); err != nil {
+	if d.recoveryPoints, err = loadOffsetCheckpoint(d.disk, filepath.Join(d.opts.Path, recoveryPointFile)); err != nil {
 		if !errors.Is(err, ErrCorrupt) {
 			return err
 		}
 		d.log.Warn("recovery points unreadable; logs are read from their start", "err", err)
 	}
-	if d.startOffsets, err = loadOffsetCheckpoint(filepath.Join(d.opts.Path, startOffsetFile)); err != nil {
+	if d.startOffsets, err = loadOffsetCheckpoint(d.disk, filepath.Join(d.opts.Path, startOffsetFile)); err != nil {
 		if !errors.Is(err, ErrCorrupt) {
 			return err
 		}
@@ -206,10 +206,10 @@ func (d *Dir) loadState() (err error) {
 	marker := filepath.Join(d.opts.Path, cleanShutdownFile)
 	if _, err := os.Stat(marker); err == nil {
 		d.clean = true
-		if err := os.Remove(marker); err != nil {
+		if err := d.disk.Remove(marker); err != nil {
 			return err
 		}
-		if err := syncDir(d.opts.Path); err != nil {
+		if err := syncDir(d.disk, d.opts.Path); err != nil {
 			return err
 		}
 	}
@@ -357,23 +357,4 @@ func (d *Dir) wantMemory() {
 			l.mu.Unlock()
 		}
 	})
-}
-
-// realDisk is the machine's own.
-type realDisk struct{}
-
-func (realDisk) Engine(e Engine) Engine { return e }
-
-func (realDisk) Fallocate(fd int, off, size int64) error {
-	for {
-		err := unix.Fallocate(fd, 0, off, size)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.EOPNOTSUPP):
-			// Without allocation a full disk is met by a write, which takes the dir offline.
-			return unix.Ftruncate(fd, off+size)
-		}
-		return err
-	}
 }

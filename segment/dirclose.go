@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // Close drains and flushes all logs, cuts files to size, writes producer snapshots and checkpoints and, if all went
@@ -36,7 +34,7 @@ func (d *Dir) Close() error {
 	}
 	errs = append(errs, closeAll(logs)...)
 	d.writer.close()
-	if err := unix.Syncfs(int(d.lock.Fd())); err != nil {
+	if err := d.disk.Syncfs(int(d.lock.Fd())); err != nil {
 		errs = append(errs, fmt.Errorf("syncfs: %w", err))
 	}
 	d.keeper.close()
@@ -45,7 +43,7 @@ func (d *Dir) Close() error {
 	}
 	err := errors.Join(errs...)
 	if err == nil && d.Err() == nil {
-		err = writeFileDurable(filepath.Join(d.opts.Path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))
+		err = writeFileDurable(d.disk, filepath.Join(d.opts.Path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))
 	}
 	if !d.writer.dead.Load() {
 		d.pool.Close()

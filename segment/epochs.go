@@ -201,9 +201,9 @@ func (l *Log) writeEpochs() error {
 	write := writeFileDurable
 	if fresh {
 		// Nothing was written in any epoch: there is nothing to be protected yet.
-		write = func(path string, content []byte) error { return replaceFile(path, content, false) }
+		write = func(disk Disk, path string, content []byte) error { return replaceFile(disk, path, content, false) }
 	}
-	if err := write(path, content); err != nil {
+	if err := write(l.dir.disk, path, content); err != nil {
 		return fmt.Errorf("write leader epochs: %w", err)
 	}
 	return nil

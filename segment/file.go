@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -97,65 +96,4 @@ func readFull(fd int, b []byte, off int64) error {
 		b, off = b[n:], off+int64(n)
 	}
 	return nil
-}
-
-// syncDir makes what was created, renamed and removed in a directory durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("sync directory %s: %w", path, err)
-	}
-	return nil
-}
-
-// writeFileDurable replaces the file at path. When it returns nil the content and the directory entry are on
-// the disk; after an error path has either its old or its new content, whole.
-func writeFileDurable(path string, content []byte) error {
-	if err := replaceFile(path, content, true); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// replaceFile replaces the file at path by way of a temporary one, whose content is on the disk first if sync says so.
-func replaceFile(path string, content []byte, sync bool) error {
-	tmp := path + ".tmp"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		os.Remove(tmp)
-	}
-	return err
-}
-
-// syncFile makes the content of a file durable.
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

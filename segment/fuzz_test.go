@@ -23,11 +23,11 @@ func FuzzOffsetCheckpoint(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c := &offsetCheckpoint{path: filepath.Join(t.TempDir(), "c"), entries: entries, dirty: true}
+		c := &offsetCheckpoint{disk: RealDisk{}, path: filepath.Join(t.TempDir(), "c"), entries: entries, dirty: true}
 		if err := c.write(); err != nil {
 			t.Fatal(err)
 		}
-		again, err := loadOffsetCheckpoint(c.path)
+		again, err := loadOffsetCheckpoint(c.disk, c.path)
 		if err != nil || len(again.entries) != len(entries) {
 			t.Fatalf("written and read: %v", err)
 		}
@@ -82,7 +82,7 @@ func FuzzRecovery(f *testing.F) {
 		if recoveryPoint < 0 || recoveryPoint > 1<<40 {
 			return
 		}
-		cp := &offsetCheckpoint{path: filepath.Join(root, recoveryPointFile), entries: map[topicPartition]int64{}}
+		cp := &offsetCheckpoint{disk: RealDisk{}, path: filepath.Join(root, recoveryPointFile), entries: map[topicPartition]int64{}}
 		cp.set("t", 0, recoveryPoint)
 		if err := cp.write(); err != nil {
 			t.Fatal(err)

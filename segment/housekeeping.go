@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"os"
 	"sync"
 	"time"
 )
@@ -153,7 +152,7 @@ func (h *housekeeping) reap(now time.Time) {
 	h.mu.Unlock()
 	for _, d := range ripe {
 		for _, p := range d.paths {
-			if err := os.RemoveAll(p); err != nil {
+			if err := h.dir.disk.RemoveAll(p); err != nil {
 				h.dir.log.Warn("deleted file not removed", "file", p, "err", err)
 			}
 		}

@@ -75,7 +75,7 @@ func (d *Dir) writeMeta(path string) error {
 		return err
 	}
 	d.id = id
-	return writeFileDurable(path, fmt.Appendf(nil, "version=1\nnode.id=%d\ncluster.id=%s\ndirectory.id=%s\n",
+	return writeFileDurable(d.disk, path, fmt.Appendf(nil, "version=1\nnode.id=%d\ncluster.id=%s\ndirectory.id=%s\n",
 		d.opts.NodeID, d.opts.ClusterID, id))
 }
 
@@ -124,7 +124,7 @@ func (l *Log) checkPartitionMeta() error {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0 {
 		// Made durable with the first segment; an empty file is what a power cut before that leaves.
-		return replaceFile(path, []byte("version: 0\ntopic_id: "+id), false)
+		return replaceFile(l.dir.disk, path, []byte("version: 0\ntopic_id: "+id), false)
 	}
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 )
@@ -82,7 +81,7 @@ func (n *naming) newDirs() error {
 	if err := n.dir.startOffsets.write(); err != nil {
 		return err
 	}
-	return syncDir(n.dir.opts.Path)
+	return syncDir(n.dir.disk, n.dir.opts.Path)
 }
 
 // name gives the file its name and makes the log's directory durable. fresh: the dir's own entry has to follow.
@@ -95,16 +94,16 @@ func (c newcomer) name() (fresh bool, err error) {
 		return false, nil
 	}
 	if to := path + logSuffix; c.from != to {
-		if err := os.Rename(c.from, to); err != nil {
+		if err := l.dir.disk.Rename(c.from, to); err != nil {
 			return false, err
 		}
 	}
 	if fresh {
-		if err := syncFile(filepath.Join(filepath.Dir(path), partitionMetaFile)); err != nil {
+		if err := syncFile(l.dir.disk, filepath.Join(filepath.Dir(path), partitionMetaFile)); err != nil {
 			return false, err
 		}
 	}
-	return fresh, syncDir(filepath.Dir(path))
+	return fresh, syncDir(l.dir.disk, filepath.Dir(path))
 }
 
 // named lets the writer begin, or takes the dir offline because files cannot be made in it.

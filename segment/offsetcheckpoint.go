@@ -24,6 +24,7 @@ type topicPartition struct {
 //	topic-a 0 4711
 //	topic-b 3 0
 type offsetCheckpoint struct {
+	disk Disk
 	path string
 
 	mu      sync.Mutex
@@ -38,8 +39,8 @@ const maxCheckpointEntries = 10_000_000
 
 // loadOffsetCheckpoint reads the file. A missing file is empty; a damaged one is an error that wraps ErrCorrupt, and
 // the checkpoint is empty.
-func loadOffsetCheckpoint(path string) (*offsetCheckpoint, error) {
-	c := &offsetCheckpoint{path: path, entries: map[topicPartition]int64{}}
+func loadOffsetCheckpoint(disk Disk, path string) (*offsetCheckpoint, error) {
+	c := &offsetCheckpoint{disk: disk, path: path, entries: map[topicPartition]int64{}}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -137,7 +138,7 @@ func (c *offsetCheckpoint) write() error {
 	c.mu.Unlock()
 	sort.Strings(lines)
 	content := fmt.Sprintf("0\n%d\n%s", len(lines), strings.Join(lines, ""))
-	err := writeFileDurable(c.path, []byte(content))
+	err := writeFileDurable(c.disk, c.path, []byte(content))
 	if err != nil {
 		c.mu.Lock()
 		c.dirty = true

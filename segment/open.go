@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
 // open makes or recovers the log's directory. Nobody else knows the log yet. A directory made here reaches the disk
 // together with the first segment: without one there is nothing in it to lose, and making a thousand partitions needs no
 // flush.
 func (l *Log) open() error {
-	err := os.Mkdir(l.path, 0o755)
+	err := l.dir.disk.Mkdir(l.path)
 	if err == nil {
 		// Whatever is known about the name is of a log that is gone.
 		if rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition); rp > 0 {
@@ -84,7 +82,7 @@ func (l *Log) close() error {
 		s.closeIndexes()
 	}
 	if l.prepared != nil {
-		l.prepared.discard()
+		l.prepared.discard(l.dir.disk)
 	}
 	return errors.Join(errs...)
 }
@@ -94,7 +92,7 @@ func (l *Log) closeCleanly() error {
 		if s.out == nil {
 			continue
 		}
-		if err := unix.Ftruncate(s.out.fd, s.size); err != nil {
+		if err := l.dir.disk.Truncate(s.out.fd, s.size); err != nil {
 			return fmt.Errorf("truncate %s to %d: %w", s.path+logSuffix, s.size, err)
 		}
 		if x := s.indexes.Load(); x != nil && s.maxTimestamp >= 0 {
@@ -105,7 +103,7 @@ func (l *Log) closeCleanly() error {
 	end := l.end.Load()
 	path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
 	if _, err := os.Stat(path); err != nil || l.producers.Len() > 0 {
-		if err := replaceFile(path, l.producers.AppendSnapshot(nil), false); err != nil {
+		if err := replaceFile(l.dir.disk, path, l.producers.AppendSnapshot(nil), false); err != nil {
 			return fmt.Errorf("producer snapshot: %w", err)
 		}
 	}

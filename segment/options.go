@@ -98,11 +98,3 @@ type ProducerInfo struct {
 	CoordinatorEpoch      int32
 	CurrentTxnStartOffset int64
 }
-
-// Disk is what the log asks of the machine where tests want to be asked: the real one by default.
-type Disk interface {
-	// Engine wraps the engine that was chosen.
-	Engine(e Engine) Engine
-	// Fallocate allocates bytes [off, off+size) of the file, extending it; ENOSPC when there is no room.
-	Fallocate(fd int, off, size int64) error
-}

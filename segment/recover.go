@@ -55,7 +55,7 @@ func (l *Log) recover() error {
 	}
 	if end > rp {
 		path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
-		if err := writeFileDurable(path, l.producers.AppendSnapshot(nil)); err != nil {
+		if err := writeFileDurable(l.dir.disk, path, l.producers.AppendSnapshot(nil)); err != nil {
 			l.dir.log.Warn("producer snapshot not written", "file", path, "err", err)
 		} else {
 			l.snapshotAt = path
@@ -87,7 +87,7 @@ func (l *Log) cleanDirectory() (bases []int64, err error) {
 		base, perr := strconv.ParseInt(stem, 10, 64)
 		switch {
 		case strings.HasSuffix(name, deletedSuffix), strings.HasSuffix(name, ".tmp"), strings.HasSuffix(name, ".cleaned"):
-			os.Remove(filepath.Join(l.path, name))
+			_ = l.dir.disk.Remove(filepath.Join(l.path, name))
 		case suffix == logSuffix && perr == nil && base >= 0 && stem == baseName(base):
 			logs[base] = true
 			bases = append(bases, base)
@@ -98,7 +98,7 @@ func (l *Log) cleanDirectory() (bases []int64, err error) {
 		base, perr := strconv.ParseInt(stem, 10, 64)
 		// An index whose segment is gone.
 		if (suffix == offsetSuffix || suffix == timeSuffix || suffix == txnSuffix) && perr == nil && !logs[base] {
-			os.Remove(filepath.Join(l.path, e.Name()))
+			_ = l.dir.disk.Remove(filepath.Join(l.path, e.Name()))
 		}
 	}
 	sort.Slice(bases, func(i, j int) bool { return bases[i] < bases[j] })
@@ -170,7 +170,7 @@ func (l *Log) recoverAt(i int, rp int64) error {
 func (l *Log) dropHollow(i int, rp int64) error {
 	seg := l.segments[i]
 	l.dir.log.Error("segment amid the log is empty; removed, what was in it answers an error", "file", seg.path+logSuffix)
-	if err := removeSegmentFiles(seg.path); err != nil {
+	if err := removeSegmentFiles(l.dir.disk, seg.path); err != nil {
 		return err
 	}
 	l.segments = append(l.segments[:i], l.segments[i+1:]...)
@@ -194,18 +194,18 @@ func (l *Log) dropEmpty(i int) error {
 			continue
 		}
 		l.dir.log.Info("empty segment removed", "file", s.path+logSuffix)
-		if err := removeSegmentFiles(s.path); err != nil {
+		if err := removeSegmentFiles(l.dir.disk, s.path); err != nil {
 			return err
 		}
 	}
 	l.segments = l.segments[:keep]
-	return syncDir(l.path)
+	return syncDir(l.dir.disk, l.path)
 }
 
 // removeSegmentFiles unlinks a segment's files.
-func removeSegmentFiles(path string) error {
+func removeSegmentFiles(disk Disk, path string) error {
 	for _, suffix := range []string{logSuffix, offsetSuffix, timeSuffix, txnSuffix} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := disk.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (l *Log) hasBatch(seg *segment) (bool, error) {
 
 // scanFile opens a segment for reading from front to back.
 func (l *Log) scanFile(seg *segment) (*scanner, *file, error) {
-	fd, err := openFd(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
+	fd, err := l.dir.disk.Open(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -254,7 +254,7 @@ func (l *Log) recoverProducers(end int64) error {
 	for _, at := range l.snapshots() {
 		path := filepath.Join(l.path, baseName(at)+snapshotSuffix)
 		if at > end || loaded && !l.isBase(at) {
-			os.Remove(path) // of batches that were cut, or obsolete
+			_ = l.dir.disk.Remove(path) // of batches that were cut, or obsolete
 			continue
 		}
 		if loaded {
@@ -262,7 +262,7 @@ func (l *Log) recoverProducers(end int64) error {
 		}
 		if err := l.producers.ReadSnapshot(path); err != nil {
 			l.dir.log.Warn("producer snapshot unusable", "file", path, "err", err)
-			os.Remove(path)
+			_ = l.dir.disk.Remove(path)
 			continue
 		}
 		l.snapshotAt = path

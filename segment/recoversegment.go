@@ -78,11 +78,11 @@ func (r *segmentRecovery) cut(fileSize int64) error {
 		return nil // nothing new, nothing changed
 	}
 	if end < fileSize {
-		if err := unix.Ftruncate(r.file.fd, end); err != nil {
+		if err := r.log.dir.disk.Truncate(r.file.fd, end); err != nil {
 			return fmt.Errorf("truncate to %d: %w", end, err)
 		}
 	}
-	if err := unix.Fsync(r.file.fd); err != nil {
+	if err := r.log.dir.disk.Fsync(r.file.fd); err != nil {
 		return fmt.Errorf("fsync: %w", err)
 	}
 	return nil

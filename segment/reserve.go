@@ -18,13 +18,13 @@ func (d *Dir) makeReserve() error {
 	if fi, err := os.Stat(path); err == nil && fi.Size() >= reserveBytes {
 		return nil
 	}
-	fd, err := openFd(path, unix.O_RDWR|unix.O_CREAT)
+	fd, err := d.disk.Open(path, unix.O_RDWR|unix.O_CREAT)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
 	if err := d.disk.Fallocate(fd, 0, reserveBytes); err != nil {
-		os.Remove(path)
+		_ = d.disk.Remove(path)
 		return err
 	}
 	return nil
@@ -36,7 +36,7 @@ func (d *Dir) makeReserve() error {
 func (d *Dir) releaseReserve() bool {
 	d.reserveMu.Lock()
 	defer d.reserveMu.Unlock()
-	if os.Remove(filepath.Join(d.opts.Path, reserveFile)) != nil {
+	if d.disk.Remove(filepath.Join(d.opts.Path, reserveFile)) != nil {
 		return time.Since(d.reserveLeft) < time.Second // another's request has just given it up
 	}
 	d.reserveLeft = time.Now()

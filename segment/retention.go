@@ -167,13 +167,13 @@ func (l *Log) dropSegments(n int) error {
 	gone := l.segments[:n]
 	var paths []string
 	for _, s := range gone {
-		renamed, err := renameDeleted(s.path)
+		renamed, err := renameDeleted(l.dir.disk, s.path)
 		if err != nil {
 			return err
 		}
 		paths = append(paths, renamed...)
 		snapshot := s.path + snapshotSuffix
-		if err := os.Remove(snapshot); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.dir.disk.Remove(snapshot); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		s.dropped = true
@@ -198,10 +198,10 @@ func (l *Log) dropSegments(n int) error {
 
 // renameDeleted gives a segment's files the suffix that marks them for removal, the log last, so that a
 // crash in between leaves either a segment, whose indexes are rebuilt, or none.
-func renameDeleted(path string) (renamed []string, err error) {
+func renameDeleted(disk Disk, path string) (renamed []string, err error) {
 	for _, suffix := range []string{offsetSuffix, timeSuffix, txnSuffix, logSuffix} {
 		from := path + suffix
-		err := os.Rename(from, from+deletedSuffix)
+		err := disk.Rename(from, from+deletedSuffix)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -3,7 +3,6 @@ package segment
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -27,10 +26,10 @@ type preparedFile struct {
 	allocated int64
 }
 
-func (p *preparedFile) discard() {
+func (p *preparedFile) discard(disk Disk) {
 	p.out.Release()
 	p.read.Release()
-	os.Remove(p.path)
+	_ = disk.Remove(p.path)
 }
 
 // allocateTo is the size a segment file of the given size should be extended to next so that it holds need bytes.
@@ -141,7 +140,7 @@ func (l *Log) prepare() {
 	defer l.mu.Unlock()
 	l.preparing = false
 	if l.closed && p != nil {
-		p.discard()
+		p.discard(l.dir.disk)
 		return
 	}
 	l.prepared = p
@@ -150,7 +149,7 @@ func (l *Log) prepare() {
 // createFile makes a segment file with its first step allocated.
 func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
 	flags := unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
-	fd, err := openFd(path, flags|l.dir.directFlag)
+	fd, err := l.dir.disk.Open(path, flags|l.dir.directFlag)
 	if err != nil {
 		if errors.Is(err, unix.ENOSPC) {
 			return nil, l.allocationFailed(path, 0, err)
@@ -160,13 +159,13 @@ func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
 	to := allocateTo(0, 1, c)
 	if err := l.dir.allocate(fd, 0, to, c); err != nil {
 		unix.Close(fd)
-		os.Remove(path)
+		_ = l.dir.disk.Remove(path)
 		return nil, l.allocationFailed(path, 0, err)
 	}
 	read, err := openFile(path)
 	if err != nil {
 		unix.Close(fd)
-		os.Remove(path)
+		_ = l.dir.disk.Remove(path)
 		return nil, err
 	}
 	return &preparedFile{path: path, out: newFile(fd), read: read, allocated: to}, nil
@@ -217,7 +216,7 @@ func (l *Log) roll(now int64) error {
 
 // activate opens the files of the last segment to append to it again, after a start.
 func (l *Log) activate(seg *segment) error {
-	fd, err := openFd(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
+	fd, err := l.dir.disk.Open(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
 	if err != nil {
 		return err
 	}

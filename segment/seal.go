@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"golang.org/x/sys/unix"
 )
 
 // sealWhenWritten hands a rolled segment to the keeper once all of it is written.
@@ -55,10 +53,10 @@ func (l *Log) seal(seg *segment) {
 
 // sealFiles does seal's work on the files. The segment is rolled and written, so nothing it reads changes.
 func (l *Log) sealFiles(seg *segment, out *file) error {
-	if err := unix.Ftruncate(out.fd, seg.size); err != nil {
+	if err := l.dir.disk.Truncate(out.fd, seg.size); err != nil {
 		return fmt.Errorf("truncate to %d: %w", seg.size, err)
 	}
-	if err := unix.Fsync(out.fd); err != nil {
+	if err := l.dir.disk.Fsync(out.fd); err != nil {
 		return fmt.Errorf("fsync: %w", err)
 	}
 	x := seg.indexes.Load()
@@ -78,7 +76,7 @@ func (l *Log) sealFiles(seg *segment, out *file) error {
 	}
 	// The recovery point passes the segment: after that its indexes are believed.
 	for _, suffix := range []string{offsetSuffix, timeSuffix} {
-		if err := syncFile(seg.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := syncFile(l.dir.disk, seg.path+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("sync index: %w", err)
 		}
 	}

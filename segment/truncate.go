@@ -2,7 +2,6 @@ package segment
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -79,7 +78,7 @@ func (l *Log) cutAt(offset int64) error {
 	l.points.reset()
 	l.pending, l.checkpointing = nil, false
 	if l.prepared != nil {
-		l.prepared.discard()
+		l.prepared.discard(l.dir.disk)
 		l.prepared = nil
 	}
 	keep := l.segmentIndex(offset)
@@ -106,18 +105,18 @@ func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) (next int64,
 		s.closeOut()
 		s.closeHandle()
 		s.closeIndexes()
-		if err := removeSegmentFiles(s.path); err != nil {
+		if err := removeSegmentFiles(l.dir.disk, s.path); err != nil {
 			return 0, err
 		}
 	}
 	for _, at := range l.snapshots() {
 		if at > offset {
-			if err := os.Remove(filepath.Join(l.path, baseName(at)+snapshotSuffix)); err != nil {
+			if err := l.dir.disk.Remove(filepath.Join(l.path, baseName(at)+snapshotSuffix)); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if err := syncDir(l.path); err != nil {
+	if err := syncDir(l.dir.disk, l.path); err != nil {
 		return 0, err
 	}
 	pos, next, err := l.positionOf(seg, offset)
@@ -127,15 +126,15 @@ func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) (next int64,
 	seg.closeOut()
 	seg.closeHandle()
 	seg.closeIndexes()
-	fd, err := openFd(seg.path+logSuffix, unix.O_RDWR)
+	fd, err := l.dir.disk.Open(seg.path+logSuffix, unix.O_RDWR)
 	if err != nil {
 		return 0, err
 	}
 	defer unix.Close(fd)
-	if err := unix.Ftruncate(fd, pos); err != nil {
+	if err := l.dir.disk.Truncate(fd, pos); err != nil {
 		return 0, err
 	}
-	return next, unix.Fsync(fd)
+	return next, l.dir.disk.Fsync(fd)
 }
 
 // positionOf is where the batch that holds offset begins, by the file alone, and the offset that goes there.
