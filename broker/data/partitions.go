@@ -1,11 +1,6 @@
 package data
 
 import (
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -149,6 +144,7 @@ func (s *Service) Apply(prev, next *meta.Image) {
 			opened = append(opened, s.reconcile(now, next.Config)...)
 		}
 	})
+	s.survey()
 	s.open(opened)
 }
 
@@ -225,7 +221,7 @@ func (s *Service) open(list []opening) {
 }
 
 func (s *Service) openPartition(o opening) (*replication.Partition, error) {
-	dir, err := s.place(o.meta.Name, int32(o.index))
+	dir, err := s.home(o.meta, int32(o.index))
 	if err != nil {
 		return nil, err
 	}
@@ -235,45 +231,6 @@ func (s *Service) openPartition(o opening) (*replication.Partition, error) {
 	}
 	s.placed(dir, p)
 	return p, p.BecomeLeader(o.epoch)
-}
-
-// place finds the log dir a partition lives in, or chooses the one with the fewest
-// partitions for a new one.
-func (s *Service) place(name string, index int32) (*segment.Dir, error) {
-	sub := fmt.Sprintf("%s-%d", name, index)
-	for _, d := range s.dirs {
-		if _, err := os.Stat(filepath.Join(d.Path(), sub)); err == nil {
-			return d, nil
-		}
-	}
-	s.placement.Lock()
-	defer s.placement.Unlock()
-	var least *segment.Dir
-	for _, d := range s.dirs {
-		if d.Err() == nil && (least == nil || len(s.perDir[d]) < len(s.perDir[least])) {
-			least = d
-		}
-	}
-	if least == nil {
-		return nil, fmt.Errorf("place %s: %w", sub, segment.ErrDirOffline)
-	}
-	return least, nil
-}
-
-func (s *Service) placed(d *segment.Dir, p *replication.Partition) {
-	s.placement.Lock()
-	defer s.placement.Unlock()
-	if s.perDir[d] == nil {
-		s.perDir[d] = map[*replication.Partition]struct{}{}
-	}
-	s.perDir[d][p] = struct{}{}
-}
-
-// PartitionsIn lists the open partitions of a log dir, in no order.
-func (s *Service) PartitionsIn(d *segment.Dir) []*replication.Partition {
-	s.placement.Lock()
-	defer s.placement.Unlock()
-	return slices.Collect(maps.Keys(s.perDir[d]))
 }
 
 // deleteLogs ends the partitions of a topic that is gone.
