@@ -14,11 +14,13 @@ FUZZTIME  ?= 10s
 # Rounds of kill -9 under load in `make test`. How long a restart with 1 GB takes is printed there, and held to a second
 # by tools/crash/run.sh itself, on a machine that does nothing else.
 CRASH_ROUNDS ?= 10
+# Rounds of filling the disk in `make test`; 20 are all there are.
+DISKFULL_ROUNDS ?= 5
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-go test-clients test-crash race fuzz bench bench-conns conformance lint fmt check clean
+.PHONY: help run build install test test-go test-clients test-crash test-diskfull race fuzz bench bench-conns conformance lint fmt check clean
 
 ## help: this list
 help:
@@ -44,8 +46,8 @@ install:
 	test -e $(DESTDIR)/etc/millrace/millrace.properties || \
 		install -D -m 0644 tools/systemd/millrace.properties $(DESTDIR)/etc/millrace/millrace.properties
 
-## test: everything that must hold: both engines, the clients of other languages, kill -9 under load
-test: test-go test-clients test-crash
+## test: everything that must hold: both engines, the clients of other languages, kill -9 under load, a full disk
+test: test-go test-clients test-crash test-diskfull
 
 ## test-go: go vet and the Go tests, on the ring and on pwritev2
 test-go:
@@ -64,6 +66,10 @@ test-clients: build
 ## test-crash: kill -9 under load (CRASH_ROUNDS times), then everything acknowledged is there, once and in order
 test-crash: build
 	tools/crash/run.sh $(CRASH_ROUNDS) --big-log-limit 10s
+
+## test-diskfull: a 64 MB disk filled to the last block and freed (DISKFULL_ROUNDS times), with restarts in between
+test-diskfull: build
+	tools/diskfull/run.sh $(DISKFULL_ROUNDS)
 
 ## race: the Go tests under the race detector, with the assertions that are too dear for production
 race:

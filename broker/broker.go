@@ -2,9 +2,13 @@ package broker
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -26,8 +30,7 @@ type Options struct {
 	Properties map[string]string // what Config was made from, for reports
 	Logger     *slog.Logger
 	Version    string
-	Disk       func(dir string) segment.Disk // of a log dir; nil, or giving nil: the real one. For tests
-	Cores      int                           // event loops unless net.event.loops says otherwise; 0: GOMAXPROCS
+	Cores      int // event loops unless net.event.loops says otherwise; 0: GOMAXPROCS
 }
 
 // Broker is a running node.
@@ -39,7 +42,6 @@ type Broker struct {
 	took      time.Duration
 
 	dirs        []*segment.Dir
-	lost        []lostDir // log dirs that could not be opened
 	meta        *meta.Store
 	data        *data.Service
 	groups      *group.Service
@@ -64,7 +66,7 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 			b = nil
 		}
 	}()
-	if err := b.openDirs(o); err != nil {
+	if err := b.openDirs(); err != nil {
 		return b, err
 	}
 	if err := b.openPlanes(); err != nil {
@@ -77,7 +79,41 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 	return b, nil
 }
 
-// logDirOffline ends the node when no log dir is left. One of them also holds the
+// openDirs opens every log dir, under one cluster id. From here on a dir has its
+// absolute path, as clients see it in DescribeLogDirs.
+func (b *Broker) openDirs() error {
+	id, err := clusterID(b.config.LogDirs)
+	if err != nil {
+		return err
+	}
+	b.clusterID = id
+	for _, dir := range b.config.LogDirs {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return fmt.Errorf("log dir %s: %w", dir, err)
+		}
+		d, err := segment.OpenDir(segment.DirOptions{
+			Path:                   path,
+			NodeID:                 b.config.NodeID,
+			ClusterID:              id,
+			Engine:                 b.config.LogEngine,
+			IO:                     b.config.LogIO,
+			SlabBytes:              b.config.SlabBytes,
+			Now:                    time.Now,
+			Logger:                 b.log,
+			RetentionCheckInterval: time.Duration(b.config.LogRetentionCheckIntervalMs) * time.Millisecond,
+			RecoveryThreads:        int(b.config.RecoveryThreads),
+			OnOffline:              b.logDirOffline,
+		})
+		if err != nil {
+			return err
+		}
+		b.dirs = append(b.dirs, d)
+	}
+	return nil
+}
+
+// logDirOffline ends the node when no log dir is left. The first one also holds the
 // metadata log: without it nothing can be created, but what is open goes on.
 func (b *Broker) logDirOffline(err error) {
 	for _, d := range b.dirs {
@@ -91,21 +127,41 @@ func (b *Broker) logDirOffline(err error) {
 	}
 }
 
+// clusterID is the id in the meta.properties of the log dirs, or a new one if none
+// of them was used before.
+func clusterID(dirs []string) (string, error) {
+	for _, dir := range dirs {
+		f, err := os.Open(filepath.Join(dir, "meta.properties"))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("log dir %s: %w", dir, err)
+		}
+		props, err := config.ParseProperties(f)
+		f.Close()
+		if err != nil {
+			return "", fmt.Errorf("read cluster id from %s: %w", f.Name(), err)
+		}
+		if id := props["cluster.id"]; id != "" {
+			return id, nil
+		}
+	}
+	var id [16]byte
+	rand.Read(id[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(id[:]), nil
+}
+
 // openPlanes replays the metadata log, opens the partitions it names and starts
 // the coordinators.
 func (b *Broker) openPlanes() (err error) {
-	dir, err := b.metadataDir()
-	if err != nil {
-		return err
-	}
-	if b.meta, err = meta.Open(dir, b.config, b.clusterID); err != nil {
+	if b.meta, err = meta.Open(b.dirs[0], b.config, b.clusterID); err != nil {
 		return err
 	}
 	image := b.meta.Image()
 	b.data = data.New(data.Options{
 		Dirs:         b.dirs,
-		Metadata:     b.meta,
-		Incomplete:   len(b.lost) > 0,
+		Images:       b.meta,
 		SessionSlots: int(image.Config.FetchSessionSlots),
 		Logger:       b.log,
 		Now:          time.Now,
@@ -116,9 +172,6 @@ func (b *Broker) openPlanes() (err error) {
 	}
 	b.data.Apply(nil, image)
 	b.meta.Subscribe(b.data.Apply)
-	if err := b.data.Settle(); err != nil {
-		return err
-	}
 	b.producerIDs = txn.New(b.meta)
 	return nil
 }
@@ -155,7 +208,7 @@ func (b *Broker) setOrphansAside(image *meta.Image) error {
 func (b *Broker) serve(o Options) error {
 	image := b.meta.Image()
 	cfg := image.Config
-	b.controller = controller.New(b.meta, controller.Options{Logger: b.log, Placer: b.data})
+	b.controller = controller.New(b.meta, controller.Options{Logger: b.log})
 	b.admin = admin.New(b.meta, b.controller, logDirs{b})
 	b.groups = group.New(group.Options{
 		Topics: internalTopics{b},

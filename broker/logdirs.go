@@ -1,20 +1,15 @@
 package broker
 
-import (
-	"slices"
-
-	"millrace/broker/admin"
-)
+import "millrace/broker/admin"
 
 // logDirs describes the log dirs of this node for DescribeLogDirs.
 type logDirs struct{ b *Broker }
 
-// LogDirs lists each dir with the size of every replica in it, and of those being moved to it.
+// LogDirs lists each dir with the size of every partition in it.
 func (l logDirs) LogDirs() []admin.LogDir {
-	cordoned := l.b.data.Cordoned(l.b.meta.Image())
-	out := make([]admin.LogDir, 0, len(l.b.dirs)+len(l.b.lost))
+	out := make([]admin.LogDir, 0, len(l.b.dirs))
 	for _, d := range l.b.dirs {
-		x := admin.LogDir{Path: d.Path(), Offline: d.Err() != nil, TotalBytes: -1, UsableBytes: -1, Cordoned: slices.Contains(cordoned, d.Path())}
+		x := admin.LogDir{Path: d.Path(), Offline: d.Err() != nil, TotalBytes: -1, UsableBytes: -1}
 		if !x.Offline {
 			x.TotalBytes, x.UsableBytes = d.Usage()
 			for _, p := range l.b.data.PartitionsIn(d) {
@@ -27,9 +22,6 @@ func (l logDirs) LogDirs() []admin.LogDir {
 			}
 		}
 		out = append(out, x)
-	}
-	for _, d := range l.b.lost {
-		out = append(out, admin.LogDir{Path: d.path, Offline: true, TotalBytes: -1, UsableBytes: -1, Cordoned: slices.Contains(cordoned, d.path)})
 	}
 	return out
 }

@@ -58,14 +58,12 @@ func (l *Log) Delete() error {
 	}
 	l.dir.recoveryPoints.remove(l.topic, l.partition)
 	l.dir.startOffsets.remove(l.topic, l.partition)
-	if err := syncDir(l.dir.disk, l.dir.opts.Path); err != nil {
-		return err
+	if err = syncDir(l.dir.disk, l.dir.opts.Path); err == nil {
+		err = l.dir.sparing(l.dir.startOffsets.write)
 	}
-	if err := l.dir.startOffsets.write(); err != nil {
-		return err
-	}
+	// Whatever could not be written: on a full disk it is these files' space that is missing.
 	l.dir.house.doom(delay, aside)
-	return nil
+	return err
 }
 
 // maxName is the longest file name, bytes. That of a partition's directory can be so long that nothing can be added.

@@ -58,6 +58,8 @@ type Dir struct {
 	starved        atomic.Bool // wantMemory was called and not answered yet
 	// reserveGone: the reserve was given up and could not be made again yet.
 	reserveGone atomic.Bool
+	// hungry: space was asked for and refused since housekeeping last looked.
+	hungry      atomic.Bool
 	reserveMu   sync.Mutex    // guards making and giving it up, and:
 	reserveLeft time.Time     // when it was given up
 	recovering  chan struct{} // holds a value for each log being recovered
@@ -161,7 +163,7 @@ func (d *Dir) chooseIO() error {
 		return nil
 	}
 	if d.opts.IO == "direct" {
-		return fmt.Errorf("log.io is direct, and direct I/O is not to be had: %v", err)
+		return fmt.Errorf("direct I/O: %w", err)
 	}
 	d.ioName = fmt.Sprintf("buffered (direct I/O: %v)", err)
 	return nil
@@ -221,9 +223,9 @@ func (d *Dir) loadState() (err error) {
 }
 
 // OpenLog creates or recovers the partition's directory. It reads what recovery must and may be called from many
-// goroutines at once. OnDurable is not called for what is found. ErrClosed after Close.
+// goroutines at once. OnDurable is not called for what is found. ErrClosed after Close. ErrNoSpace: the disk is full; it
+// can be tried again when there is space.
 func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error) {
-	l := newLog(d, topic, partition, o)
 	tp := topicPartition{topic, partition}
 	d.mu.Lock()
 	if d.closed {
@@ -232,15 +234,18 @@ func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error)
 	}
 	if _, taken := d.logs[tp]; taken {
 		d.mu.Unlock()
-		return nil, fmt.Errorf("open log %s: already open", l.path)
+		return nil, fmt.Errorf("open log %s: already open", d.logPath(tp))
 	}
 	d.logs[tp] = nil // taken; nobody else sees the log before it is recovered
 	d.mu.Unlock()
 	d.recovering <- struct{}{}
-	err := l.open()
-	if errors.Is(err, unix.ENOSPC) && d.releaseReserve() {
+	var l *Log
+	err := d.sparing(func() error {
 		l = newLog(d, topic, partition, o)
-		err = l.open()
+		return l.open()
+	})
+	if noSpace(err) {
+		err = fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	<-d.recovering
 	d.mu.Lock()
@@ -249,11 +254,19 @@ func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error)
 		err = ErrClosed
 	}
 	if err != nil {
+		if noSpace(err) {
+			_ = d.disk.Remove(l.path) // it goes only if it is empty: half made
+		}
 		delete(d.logs, tp)
-		return nil, fmt.Errorf("open log %s: %w", l.path, err)
+		return nil, fmt.Errorf("open log %s: %w", d.logPath(tp), err)
 	}
 	d.logs[tp] = l
 	return l, nil
+}
+
+// logPath is the directory of a partition.
+func (d *Dir) logPath(tp topicPartition) string {
+	return filepath.Join(d.opts.Path, fmt.Sprintf("%s-%d", tp.topic, tp.partition))
 }
 
 func (d *Dir) forget(tp topicPartition, l *Log) {
@@ -328,9 +341,6 @@ func (d *Dir) IO() string { return d.ioName }
 
 // Path is the directory.
 func (d *Dir) Path() string { return d.opts.Path }
-
-// ID is directory.id of meta.properties: whatever path it is mounted at, the dir is known by it.
-func (d *Dir) ID() string { return d.id }
 
 // WasClean says that the last process that used the dir shut down cleanly.
 func (d *Dir) WasClean() bool { return d.clean }

@@ -18,6 +18,7 @@ func (d *Dir) Close() error {
 	d.closed = true
 	d.mu.Unlock()
 	d.house.close()
+	d.naming.close()
 	var errs []error
 	logs := d.all()
 	for _, l := range logs {

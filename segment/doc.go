@@ -6,7 +6,8 @@
 // (BASE.log) of record batches as they are on the wire, sparse indexes (BASE.index, BASE.timeindex, BASE.txnindex),
 // producer snapshots (OFFSET.snapshot), leader-epoch-checkpoint and partition.metadata. In the dir itself:
 // meta.properties, .lock, recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown, and
-// .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written.
+// .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written
+// (reserve.go). Until there is a reserve again, other logs are given no space.
 //
 // The active segment is preallocated in steps; zeros are the end. Sealed and cleanly closed files are cut to size.
 //

@@ -203,7 +203,7 @@ func (l *Log) writeEpochs() error {
 		// Nothing was written in any epoch: there is nothing to be protected yet.
 		write = func(disk Disk, path string, content []byte) error { return replaceFile(disk, path, content, false) }
 	}
-	if err := write(l.dir.disk, path, content); err != nil {
+	if err := l.dir.sparing(func() error { return write(l.dir.disk, path, content) }); err != nil {
 		return fmt.Errorf("write leader epochs: %w", err)
 	}
 	return nil

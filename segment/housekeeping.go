@@ -14,6 +14,8 @@ const (
 	idleTail = time.Minute
 	// checkpointEvery is how long appended bytes wait for a checkpoint, at most.
 	checkpointEvery = 5 * time.Second
+	// hungryRetention is how often retention is applied while the disk is full, whatever its interval.
+	hungryRetention = 10 * time.Second
 	// expireEvery is how often silent producers are forgotten.
 	expireEvery = time.Minute
 )
@@ -69,13 +71,25 @@ func (h *housekeeping) close() {
 }
 
 // turn does what is due.
+//
+// On a full disk nothing deleted is kept for its delay: readers hold what they read open, and a producer that is refused
+// is worth more than files that somebody might want back.
 func (h *housekeeping) turn(now time.Time) {
-	h.reap(now)
+	hungry := h.dir.hungry.Swap(false) || h.dir.reserveGone.Load()
+	if hungry {
+		h.reap(endOfTime)
+	} else {
+		h.reap(now)
+	}
+	h.dir.naming.again()
 	h.dir.remakeReserve()
 	h.dir.pool.Trim(idleTail)
 	checkpoint := due(&h.lastCheckpoint, now, checkpointEvery)
 	expire := due(&h.lastExpiry, now, expireEvery)
 	interval := h.dir.opts.RetentionCheckInterval
+	if hungry {
+		interval = min(interval, hungryRetention)
+	}
 	retain := interval > 0 && due(&h.lastRetention, now, interval)
 	for _, l := range h.dir.all() {
 		l.tend(checkpoint, expire)
@@ -135,6 +149,9 @@ func (h *housekeeping) doom(delay time.Duration, paths ...string) {
 		}
 	}
 }
+
+// endOfTime is after the time of everything doomed.
+var endOfTime = time.Unix(1<<40, 0)
 
 // reap removes what is due. What cannot be removed is tried again at the next start.
 func (h *housekeeping) reap(now time.Time) {

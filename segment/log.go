@@ -1,9 +1,7 @@
 package segment
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -124,7 +122,7 @@ func (l *Log) FirstUnstableOffset() (int64, bool) {
 
 func newLog(d *Dir, topic string, partition int32, o LogOptions) *Log {
 	l := &Log{dir: d, topic: topic, partition: partition, opts: o, cfg: o.Config}
-	l.path = filepath.Join(d.opts.Path, fmt.Sprintf("%s-%d", topic, partition))
+	l.path = d.logPath(topicPartition{topic, partition})
 	l.idle.L = &l.mu
 	l.tail = tail{pool: d.pool, align: d.align, class: slab.Small}
 	l.producers = producer.New(o.Config.ProducerExpirationMs)

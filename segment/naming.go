@@ -22,6 +22,8 @@ type naming struct {
 
 	mu      sync.Mutex
 	waiting []newcomer
+	hungry  []newcomer // those that wait for space
+	closing bool       // there will be no space in time any more
 }
 
 // add hands a segment over; the keeper names it and lets the writer begin. Under the log's lock.
@@ -45,10 +47,10 @@ func (n *naming) run() {
 	fresh := make([]bool, len(batch))
 	slots := make(chan struct{}, nameAtOnce)
 	var wg sync.WaitGroup
-	for i, c := range batch {
+	for i := range batch {
 		slots <- struct{}{}
 		wg.Go(func() {
-			fresh[i], errs[i] = c.name()
+			fresh[i], errs[i] = batch[i].name()
 			<-slots
 		})
 	}
@@ -61,31 +63,74 @@ func (n *naming) run() {
 		}
 	}
 	for i, c := range batch {
-		err := errs[i]
-		if err == nil && fresh[i] {
-			err = rootErr
+		if errs[i] == nil && fresh[i] {
+			errs[i] = rootErr
 		}
-		c.named(err)
+		if noSpace(errs[i]) {
+			n.putOff(c)
+		} else {
+			c.named(errs[i])
+		}
 	}
-	for _, c := range batch {
-		c.log.makeIndexes(c.seg)
+	for i, c := range batch {
+		if !noSpace(errs[i]) {
+			c.log.makeIndexes(c.seg)
+		}
+	}
+}
+
+// putOff keeps a newcomer until there may be space: what was appended to it is not acknowledged meanwhile. Nothing has
+// failed that would take the dir offline.
+func (n *naming) putOff(c newcomer) {
+	n.dir.hungry.Store(true)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closing {
+		c.abandon()
+		return
+	}
+	n.hungry = append(n.hungry, c)
+}
+
+// close has those that were put off tried a last time: a log whose new segment finds no space even now ends where its
+// last one does.
+func (n *naming) close() {
+	n.mu.Lock()
+	n.closing = true
+	hungry := len(n.hungry) > 0
+	n.mu.Unlock()
+	if hungry {
+		n.dir.releaseReserve()
+		n.again()
+	}
+}
+
+// again has the keeper try those that were put off. Called by housekeeping.
+func (n *naming) again() {
+	n.mu.Lock()
+	retry := len(n.hungry) > 0
+	n.waiting = append(n.waiting, n.hungry...)
+	n.hungry = nil
+	n.mu.Unlock()
+	if retry {
+		n.dir.keeper.soon(n.run)
 	}
 }
 
 // newDirs makes the entries of new partition directories durable, and first that what the checkpoints knew of an
 // earlier log of the same name is gone: after a crash it would be believed of the new one.
 func (n *naming) newDirs() error {
-	if err := n.dir.recoveryPoints.write(); err != nil {
+	if err := n.dir.sparing(n.dir.recoveryPoints.write); err != nil {
 		return err
 	}
-	if err := n.dir.startOffsets.write(); err != nil {
+	if err := n.dir.sparing(n.dir.startOffsets.write); err != nil {
 		return err
 	}
 	return syncDir(n.dir.disk, n.dir.opts.Path)
 }
 
 // name gives the file its name and makes the log's directory durable. fresh: the dir's own entry has to follow.
-func (c newcomer) name() (fresh bool, err error) {
+func (c *newcomer) name() (fresh bool, err error) {
 	l := c.log
 	l.mu.Lock()
 	path, gone, fresh := c.seg.path, l.closed || c.seg.dropped, l.fresh
@@ -97,6 +142,7 @@ func (c newcomer) name() (fresh bool, err error) {
 		if err := l.dir.disk.Rename(c.from, to); err != nil {
 			return false, err
 		}
+		c.from = to
 	}
 	if fresh {
 		if err := syncFile(l.dir.disk, filepath.Join(filepath.Dir(path), partitionMetaFile)); err != nil {
@@ -119,4 +165,15 @@ func (c newcomer) named(err error) {
 	if err != nil && !gone {
 		l.dir.fail(fmt.Errorf("create segment %s: %w", c.seg.path, err))
 	}
+}
+
+// abandon closes the log, whose last batches cannot be written any more, so that Dir.Close does not wait for them.
+func (c newcomer) abandon() {
+	l := c.log
+	l.mu.Lock()
+	lost := l.end.Load() - c.seg.baseOffset
+	l.closed = true
+	l.idle.Broadcast()
+	l.mu.Unlock()
+	l.dir.log.Error("disk is full; records that wait for a segment are not written", "file", c.seg.path+logSuffix, "records", lost)
 }

@@ -62,14 +62,42 @@ func (d *Dir) full() bool {
 	return err != nil || st.Bavail*uint64(st.Bsize) < reserveBytes
 }
 
-// allocate gives a file of a log the bytes [from, to). ENOSPC: not now.
-func (d *Dir) allocate(fd int, from, to int64, c *LogConfig) error {
-	if d.reserveGone.Load() && !c.KeepsNodeGoing {
-		return unix.ENOSPC
+// allocate gives a file of a log the bytes from from up to to, or on a disk that has not that much left up to least, and
+// says which. The reserve is given in the smaller pieces: it has to last. ENOSPC: not now.
+func (d *Dir) allocate(fd int, from, to, least int64, c *LogConfig) (end int64, err error) {
+	if d.reserveGone.Load() {
+		if !c.KeepsNodeGoing {
+			d.hungry.Store(true)
+			return 0, unix.ENOSPC
+		}
+		to = least
 	}
-	err := d.disk.Fallocate(fd, from, to-from)
-	if errors.Is(err, unix.ENOSPC) && c.KeepsNodeGoing && d.releaseReserve() {
+	err = d.disk.Fallocate(fd, from, to-from)
+	if noSpace(err) && to > least {
+		to = least
 		err = d.disk.Fallocate(fd, from, to-from)
+	}
+	if noSpace(err) {
+		d.hungry.Store(true)
+		if c.KeepsNodeGoing && d.releaseReserve() {
+			err = d.disk.Fallocate(fd, from, to-from)
+		}
+	}
+	return to, err
+}
+
+// sparing does f, which writes something small that does not belong to a log's data, once more with the reserve given up
+// for it if the disk is full.
+func (d *Dir) sparing(f func() error) error {
+	err := f()
+	if noSpace(err) {
+		d.hungry.Store(true)
+		if d.releaseReserve() {
+			err = f()
+		}
 	}
 	return err
 }
+
+// noSpace says that an error comes from a full disk or an exhausted quota.
+func noSpace(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

@@ -234,11 +234,7 @@ func (l *Log) AdvanceStartOffset(offset int64) error {
 	l.epochs.cutStart(offset)
 	l.dir.startOffsets.set(l.topic, l.partition, offset)
 	l.mu.Unlock()
-	err := l.dir.startOffsets.write()
-	if err != nil && l.dir.releaseReserve() {
-		err = l.dir.startOffsets.write()
-	}
-	if err != nil {
+	if err := l.dir.sparing(l.dir.startOffsets.write); err != nil {
 		return err
 	}
 	l.dir.keeper.later(func() {

@@ -13,6 +13,8 @@ import (
 const (
 	firstStep = 1 << 20
 	lastStep  = 64 << 20
+	// leastStep is what a new file gets on a disk that has no firstStep left.
+	leastStep = 16 << 10
 )
 
 // firstIndexBytes is the first size of an offset index; it grows eightfold when half full.
@@ -60,12 +62,7 @@ func (l *Log) extend(seg *segment, need int64) error {
 	if need = alignUp(need, blockSize); need <= seg.allocated {
 		return nil
 	}
-	to := allocateTo(seg.allocated, need, &l.cfg)
-	err := l.dir.allocate(seg.out.fd, seg.allocated, to, &l.cfg)
-	if errors.Is(err, unix.ENOSPC) && to > need {
-		to = need
-		err = l.dir.allocate(seg.out.fd, seg.allocated, to, &l.cfg)
-	}
+	to, err := l.dir.allocate(seg.out.fd, seg.allocated, allocateTo(seg.allocated, need, &l.cfg), need, &l.cfg)
 	if err != nil {
 		return l.allocationFailed(seg.path+logSuffix, seg.allocated, err)
 	}
@@ -75,7 +72,7 @@ func (l *Log) extend(seg *segment, need int64) error {
 
 // allocationFailed turns a full disk into ErrNoSpace.
 func (l *Log) allocationFailed(path string, at int64, err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	if noSpace(err) {
 		l.dir.stats.noSpace.Add(1)
 		return fmt.Errorf("%w: allocate %s at %d", ErrNoSpace, path, at)
 	}
@@ -114,7 +111,7 @@ func (l *Log) extendStep(seg *segment) {
 		return
 	}
 	l.mu.Unlock()
-	err := l.dir.allocate(out.fd, from, to, &cfg)
+	to, err := l.dir.allocate(out.fd, from, to, to, &cfg)
 	out.Release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,8 +153,8 @@ func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
 		}
 		return nil, err
 	}
-	to := allocateTo(0, 1, c)
-	if err := l.dir.allocate(fd, 0, to, c); err != nil {
+	to, err := l.dir.allocate(fd, 0, allocateTo(0, 1, c), leastStep, c)
+	if err != nil {
 		unix.Close(fd)
 		_ = l.dir.disk.Remove(path)
 		return nil, l.allocationFailed(path, 0, err)

@@ -17,7 +17,6 @@ type LogDirs interface{ LogDirs() []LogDir }
 type LogDir struct {
 	Path        string
 	Offline     bool
-	Cordoned    bool  // gets no new partitions
 	TotalBytes  int64 // of the volume; -1: unknown
 	UsableBytes int64 // free on the volume; -1: unknown
 	Partitions  []PartitionSize
@@ -28,8 +27,7 @@ type PartitionSize struct {
 	Topic     string
 	Partition int32
 	Size      int64 // bytes in segments
-	OffsetLag int64 // how far the log end is behind the high watermark; of a future replica, behind the log end of the current one
-	Future    bool  // being moved here
+	OffsetLag int64 // how far the log end is behind the high watermark
 }
 
 // DescribeLogDirs (key 35, versions 1-5).
@@ -39,7 +37,6 @@ func (a *Admin) DescribeLogDirs(_ server.Client, req *kmsg.DescribeLogDirsReques
 	for _, d := range a.dirs.LogDirs() {
 		out := kmsg.NewDescribeLogDirsResponseDir()
 		out.Dir, out.TotalBytes, out.UsableBytes = d.Path, d.TotalBytes, d.UsableBytes
-		out.IsCordoned = d.Cordoned
 		if d.Offline {
 			out.ErrorCode = kerr.KafkaStorageError.Code
 		} else {
@@ -84,7 +81,7 @@ func dirTopics(partitions []PartitionSize, wanted func(PartitionSize) bool) []km
 			out = append(out, t)
 		}
 		part := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
-		part.Partition, part.Size, part.OffsetLag, part.IsFuture = p.Partition, p.Size, p.OffsetLag, p.Future
+		part.Partition, part.Size, part.OffsetLag = p.Partition, p.Size, p.OffsetLag
 		t := &out[len(out)-1]
 		t.Partitions = append(t.Partitions, part)
 	}

@@ -23,10 +23,7 @@ type SynonymEntry struct {
 func (b *Broker) Entries(names []string) []Entry {
 	var out []Entry
 	for _, o := range selected(brokerRows, names) {
-		value, source, ok := b.effective(o)
-		if o.Unlisted && source == Default {
-			continue
-		}
+		value, _, ok := b.effective(o)
 		e := entry(o, value, ok, b.chain(o.Name, []string{o.Name}))
 		if names := brokerSynonyms(o.Name); names != nil {
 			e.Synonyms = b.chain(o.Name, names)

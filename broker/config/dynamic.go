@@ -66,9 +66,6 @@ func (b *Broker) ValidateDynamic(changes map[string]string, perBroker bool) erro
 	} else {
 		maps.Copy(all, changes)
 	}
-	n, err := b.WithDynamic(own, all)
-	if _, ok := changes["cordoned.log.dirs"]; ok && err == nil {
-		_, err = n.cordonedDirs()
-	}
+	_, err := b.WithDynamic(own, all)
 	return err
 }

@@ -1,6 +1,11 @@
 package data
 
 import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -118,13 +123,21 @@ func logConfig(t *config.Topic, b *config.Broker) segment.LogConfig {
 	}
 }
 
+// logConfigOf is logConfig for a topic with all that the metadata say of it.
+func logConfigOf(m *meta.Topic, b *config.Broker) segment.LogConfig {
+	c := logConfig(m.Config, b)
+	c.KeepsNodeGoing = m.Internal
+	return c
+}
+
 // recoveryThreads is how many partitions open at once.
 const recoveryThreads = 8
 
 // Apply brings the open partitions in line with the next image: opens what is new,
 // hands on changed configurations, deletes what is gone. It is called for each
 // image in order, and returns when the partitions can be used. A partition that
-// cannot be opened is logged, stays closed and answers KAFKA_STORAGE_ERROR.
+// cannot be opened is logged, stays closed and answers KAFKA_STORAGE_ERROR; for want
+// of space it is tried again until it opens.
 func (s *Service) Apply(prev, next *meta.Image) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
@@ -134,6 +147,7 @@ func (s *Service) Apply(prev, next *meta.Image) {
 		case now == nil || old != nil && old.ID != now.ID:
 			if t := s.topics.id(old.ID); t != nil {
 				s.topics.remove(t)
+				s.forgetOpen(t)
 				s.deleteLogs(t)
 			}
 			if now == nil {
@@ -144,7 +158,6 @@ func (s *Service) Apply(prev, next *meta.Image) {
 			opened = append(opened, s.reconcile(now, next.Config)...)
 		}
 	})
-	s.survey()
 	s.open(opened)
 }
 
@@ -156,13 +169,14 @@ type opening struct {
 	into  []*replication.Partition
 	cfg   segment.LogConfig
 	epoch int32
+	// opened is the partition if its log is open and it does not lead yet.
+	opened *replication.Partition
 }
 
 // reconcile updates or creates the entry of one topic and returns the partitions to
 // open. The new slice is visible at once; its entries become non-nil as they open.
 func (s *Service) reconcile(m *meta.Topic, b *config.Broker) []opening {
-	cfg := logConfig(m.Config, b)
-	cfg.KeepsNodeGoing = m.Internal
+	cfg := logConfigOf(m, b)
 	t := s.topics.id(m.ID)
 	fresh := t == nil
 	if fresh {
@@ -181,7 +195,7 @@ func (s *Service) reconcile(m *meta.Topic, b *config.Broker) []opening {
 		ps := make([]*replication.Partition, len(m.Partitions))
 		copy(ps, have)
 		for i := len(have); i < len(ps); i++ {
-			out = append(out, opening{t, m, i, ps, cfg, m.Partitions[i].LeaderEpoch})
+			out = append(out, opening{topic: t, meta: m, index: i, into: ps, cfg: cfg, epoch: m.Partitions[i].LeaderEpoch})
 		}
 	}
 	if fresh && len(out) == 0 {
@@ -197,12 +211,14 @@ func (s *Service) open(list []opening) {
 	for range min(recoveryThreads, len(list)) {
 		wg.Go(func() {
 			for o := range work {
-				p, err := s.openPartition(o)
-				if err != nil {
+				if err := s.openPartition(&o); err != nil {
 					s.log.Error("partition cannot be opened", "topic", o.meta.Name, "partition", o.index, "error", err)
+					if passes(err) {
+						s.retryOpen(o)
+					}
 					continue
 				}
-				o.into[o.index] = p
+				o.into[o.index] = o.opened
 			}
 		})
 	}
@@ -220,33 +236,79 @@ func (s *Service) open(list []opening) {
 	}
 }
 
-func (s *Service) openPartition(o opening) (*replication.Partition, error) {
-	dir, err := s.home(o.meta, int32(o.index))
-	if err != nil {
-		return nil, err
+// openPartition opens the log and leads it. It may be called again after an error.
+func (s *Service) openPartition(o *opening) error {
+	if o.opened == nil {
+		dir, err := s.place(o.meta.Name, int32(o.index))
+		if err != nil {
+			return err
+		}
+		p, err := replication.Open(dir, o.meta.Name, o.meta.ID, int32(o.index), o.cfg)
+		if err != nil {
+			return err
+		}
+		s.placed(dir, p)
+		o.opened = p
 	}
-	p, err := replication.Open(dir, o.meta.Name, o.meta.ID, int32(o.index), o.cfg)
-	if err != nil {
-		return nil, err
+	return o.opened.BecomeLeader(o.epoch)
+}
+
+// place finds the log dir a partition lives in, or chooses the one with the fewest
+// partitions for a new one.
+func (s *Service) place(name string, index int32) (*segment.Dir, error) {
+	sub := fmt.Sprintf("%s-%d", name, index)
+	for _, d := range s.dirs {
+		if _, err := os.Stat(filepath.Join(d.Path(), sub)); err == nil {
+			return d, nil
+		}
 	}
-	s.placed(dir, p)
-	return p, p.BecomeLeader(o.epoch)
+	s.placement.Lock()
+	defer s.placement.Unlock()
+	var least *segment.Dir
+	for _, d := range s.dirs {
+		if d.Err() == nil && (least == nil || len(s.perDir[d]) < len(s.perDir[least])) {
+			least = d
+		}
+	}
+	if least == nil {
+		return nil, fmt.Errorf("place %s: %w", sub, segment.ErrDirOffline)
+	}
+	return least, nil
+}
+
+func (s *Service) placed(d *segment.Dir, p *replication.Partition) {
+	s.placement.Lock()
+	defer s.placement.Unlock()
+	if s.perDir[d] == nil {
+		s.perDir[d] = map[*replication.Partition]struct{}{}
+	}
+	s.perDir[d][p] = struct{}{}
+}
+
+// PartitionsIn lists the open partitions of a log dir, in no order.
+func (s *Service) PartitionsIn(d *segment.Dir) []*replication.Partition {
+	s.placement.Lock()
+	defer s.placement.Unlock()
+	return slices.Collect(maps.Keys(s.perDir[d]))
 }
 
 // deleteLogs ends the partitions of a topic that is gone.
 func (s *Service) deleteLogs(t *topic) {
 	for _, p := range *t.partitions.Load() {
-		if p == nil {
-			continue
+		if p != nil {
+			s.deleteLog(p)
 		}
-		s.placement.Lock()
-		for _, ps := range s.perDir {
-			delete(ps, p)
-		}
-		s.placement.Unlock()
-		if err := p.Delete(); err != nil {
-			s.log.Error("log cannot be deleted", "topic", t.name, "partition", p.Index, "error", err)
-		}
+	}
+}
+
+func (s *Service) deleteLog(p *replication.Partition) {
+	s.placement.Lock()
+	for _, ps := range s.perDir {
+		delete(ps, p)
+	}
+	s.placement.Unlock()
+	if err := p.Delete(); err != nil {
+		s.log.Error("log cannot be deleted", "topic", p.Topic, "partition", p.Index, "error", err)
 	}
 }
 

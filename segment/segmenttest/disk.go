@@ -20,7 +20,6 @@ type Disk struct {
 	holding bool
 	limited bool
 	free    int64
-	onFull  func() // after an allocation that found no space
 	writes  int
 }
 
@@ -66,13 +65,6 @@ func (d *Disk) SetFree(n int64) {
 	d.limited, d.free = n >= 0, n
 }
 
-// OnFull has f called after each allocation that found no space, for instance to SetFree; nil: nothing.
-func (d *Disk) OnFull(f func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.onFull = f
-}
-
 // Operations is how many writes and flushes were begun.
 func (d *Disk) Operations() int {
 	d.mu.Lock()
@@ -84,11 +76,7 @@ func (d *Disk) Operations() int {
 func (d *Disk) Fallocate(fd int, off, size int64) error {
 	d.mu.Lock()
 	if d.limited && size > d.free {
-		f := d.onFull
 		d.mu.Unlock()
-		if f != nil {
-			f()
-		}
 		return unix.ENOSPC
 	}
 	d.free -= size

@@ -46,7 +46,7 @@ func serves(addr, topic string, partitions int) error {
 	}
 	version := kmsg.NewPtrApiVersionsRequest()
 	version.Version = 0
-	if err := roundTrip(c, version, kmsg.NewPtrApiVersionsResponse()); err != nil {
+	if err := RoundTrip(c, version, kmsg.NewPtrApiVersionsResponse()); err != nil {
 		return err
 	}
 	if topic == "" {
@@ -62,7 +62,7 @@ func serves(addr, topic string, partitions int) error {
 		t.Partitions = append(t.Partitions, p)
 	}
 	req.Topics = append(req.Topics, t)
-	if err := roundTrip(c, req, resp); err != nil {
+	if err := RoundTrip(c, req, resp); err != nil {
 		return err
 	}
 	for _, t := range resp.Topics {
@@ -75,8 +75,8 @@ func serves(addr, topic string, partitions int) error {
 	return nil
 }
 
-// roundTrip sends a request of a version with the plain header and reads its response.
-func roundTrip(c net.Conn, req kmsg.Request, resp kmsg.Response) error {
+// RoundTrip sends a request of a version with the plain (not flexible) response header and reads its response.
+func RoundTrip(c net.Conn, req kmsg.Request, resp kmsg.Response) error {
 	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("crash")).AppendRequest(nil, req, 1)
 	if _, err := c.Write(frame); err != nil {
 		return err

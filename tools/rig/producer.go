@@ -12,14 +12,15 @@ import (
 	"millrace/tools/rig/history"
 )
 
-const (
-	// burstEvery and burstMax pace a producer: a burst of up to so many records, so often.
-	// The log stays small enough to read back, and kills meet batches of every size.
-	burstEvery = 10 * time.Millisecond
-	burstMax   = 40
-	// valueMax is the size in bytes of the largest value.
-	valueMax = 4096
-)
+// Pace is how fast a producer writes: a burst of up to Burst records each Every, with values of up to ValueBytes.
+type Pace struct {
+	Every      time.Duration
+	Burst      int
+	ValueBytes int
+}
+
+// DefaultPace keeps a log small enough to read back, and has kills meet batches of every size.
+var DefaultPace = Pace{Every: 10 * time.Millisecond, Burst: 40, ValueBytes: 4096}
 
 // ClientOptions are what every client of a run is made with: it comes back within
 // milliseconds of the broker.
@@ -40,6 +41,8 @@ var codecs = []kgo.CompressionCodec{kgo.NoCompression(), kgo.Lz4Compression(), k
 
 // Producer writes stamped records to all partitions until it is told to stop.
 type Producer struct {
+	Pace Pace // DefaultPace unless set before Run
+
 	id  int32
 	cl  *kgo.Client
 	h   *history.History
@@ -61,13 +64,13 @@ func NewProducer(addr, topic string, id int32, seed uint64, h *history.History) 
 	if err != nil {
 		return nil, err
 	}
-	return &Producer{id: id, cl: cl, h: h, rng: rand.New(rand.NewPCG(seed, uint64(id)+1)), failed: make(chan error, 1)}, nil
+	return &Producer{Pace: DefaultPace, id: id, cl: cl, h: h, rng: rand.New(rand.NewPCG(seed, uint64(id)+1)), failed: make(chan error, 1)}, nil
 }
 
 // Run produces bursts until ctx ends. It is the only goroutine that hands over this
 // producer's records, so that their numbers rise in the order of handing over.
 func (p *Producer) Run(ctx context.Context, partitions int) {
-	tick := time.NewTicker(burstEvery)
+	tick := time.NewTicker(p.Pace.Every)
 	defer tick.Stop()
 	for {
 		select {
@@ -75,7 +78,7 @@ func (p *Producer) Run(ctx context.Context, partitions int) {
 			return
 		case <-tick.C:
 		}
-		for range p.rng.IntN(burstMax + 1) {
+		for range p.rng.IntN(p.Pace.Burst + 1) {
 			p.send(int32(p.rng.IntN(partitions)))
 		}
 	}
@@ -84,7 +87,7 @@ func (p *Producer) Run(ctx context.Context, partitions int) {
 // send hands one record over; its outcome goes to the history when it is known.
 func (p *Producer) send(partition int32) {
 	stamp := p.h.Invoke(p.id, partition)
-	size := history.MinValueBytes + p.rng.IntN(1+p.rng.IntN(valueMax))
+	size := history.MinValueBytes + p.rng.IntN(1+p.rng.IntN(p.Pace.ValueBytes))
 	// Not the run's context: a record must not be given up because the rounds are over.
 	p.cl.Produce(context.Background(), &kgo.Record{Partition: partition, Value: stamp.Encode(size)}, func(r *kgo.Record, err error) {
 		if err == nil {
