@@ -22,6 +22,7 @@ type options struct {
 	http   string
 	sets   []string
 	rounds int
+	disk   string
 	mb     int
 	seed   uint64
 }
@@ -34,6 +35,7 @@ func parseOptions(args []string) (*options, error) {
 	f.StringVar(&o.http, "http", "", "its address for metrics and profiles (default: likewise)")
 	f.Func("set", "broker setting KEY=VALUE; may be repeated", func(s string) error { o.sets = append(o.sets, s); return nil })
 	f.IntVar(&o.rounds, "rounds", 20, "how often to fill the disk; 20 is each way to free it with each way to restart")
+	f.StringVar(&o.disk, "disk", "", "empty folder of a small file system to fill, instead of a tmpfs of its own")
 	f.IntVar(&o.mb, "mb", 64, "size of the disk, MiB")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the producer's moments (default: a random one, printed)")
 	if err := f.Parse(args); err != nil {
@@ -78,14 +80,21 @@ func run(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	disk := filepath.Join(dir, "disk")
-	if err := os.Mkdir(disk, 0o755); err != nil {
+	disk := o.disk
+	if disk == "" {
+		disk = filepath.Join(dir, "disk")
+		if err := os.Mkdir(disk, 0o755); err != nil {
+			return err
+		}
+		if err := mount(disk, o.mb); err != nil {
+			return err
+		}
+	}
+	free, err := freeBytes(disk)
+	if err != nil {
 		return err
 	}
-	if err := mount(disk, o.mb); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "seed %d, %d MB at %s, output of the broker in %s\n", o.seed, o.mb, disk, dir)
+	fmt.Fprintf(out, "seed %d, %d MB free at %s, output of the broker in %s\n", o.seed, free>>20, disk, dir)
 	r, err := newRounds(o, dir, disk, out)
 	if err == nil {
 		err = r.run(ctx)
@@ -97,5 +106,8 @@ func run(ctx context.Context, o *options, out io.Writer) error {
 		return fmt.Errorf("seed %d, output of the broker in %s: %w", o.seed, dir, err)
 	}
 	r.report()
-	return errors.Join(unmount(disk), os.RemoveAll(dir))
+	if o.disk == "" {
+		err = unmount(disk)
+	}
+	return errors.Join(err, os.RemoveAll(dir))
 }
