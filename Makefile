@@ -20,7 +20,7 @@ DISKFULL_ROUNDS ?= 5
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-go test-clients test-crash test-diskfull race fuzz bench bench-conns conformance lint fmt check clean
+.PHONY: help run build install test test-go test-clients test-crash test-diskfull soak race fuzz bench bench-conns conformance lint fmt check clean
 
 ## help: this list
 help:
@@ -70,6 +70,10 @@ test-crash: build
 ## test-diskfull: a 64 MB disk filled to the last block and freed (DISKFULL_ROUNDS times), with restarts in between
 test-diskfull: build
 	tools/diskfull/run.sh $(DISKFULL_ROUNDS)
+
+## soak: everything at once with kills and restarts for an hour: nothing lost, nothing grows (ARGS="--minutes 2" for less)
+soak: build
+	go run ./tools/soak $(ARGS)
 
 ## race: the Go tests under the race detector, with the assertions that are too dear for production
 race:

@@ -193,7 +193,7 @@ func (r *rounds) finish(ctx context.Context, stop func()) error {
 		}
 		for p, end := range ends {
 			var failed error
-			r.found.Add(r.history.Check(p, 0, rig.ReadBack(ctx, r.o.listen, topic, p, end, &failed))...)
+			r.found.Add(r.history.Check(p, 0, rig.ReadBack(ctx, r.o.listen, topic, p, 0, end, &failed))...)
 			if failed != nil {
 				return r.broker.Explain(failed)
 			}

@@ -159,7 +159,7 @@ func (f *filler) check(ctx context.Context, found *rig.Findings) error {
 		}
 		for p, end := range ends {
 			var failed error
-			found.Add(f.h.Check(p, 0, rig.ReadBack(ctx, f.addr, f.topic, p, end, &failed))...)
+			found.Add(f.h.Check(p, 0, rig.ReadBack(ctx, f.addr, f.topic, p, 0, end, &failed))...)
 			if failed != nil {
 				return failed
 			}

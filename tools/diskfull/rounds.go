@@ -347,7 +347,7 @@ func (r *rounds) finish(ctx context.Context) error {
 		}
 		for p, end := range ends {
 			var failed error
-			r.found.Add(r.history.Check(p, 0, rig.ReadBack(ctx, r.o.listen, keptTopic, p, end, &failed))...)
+			r.found.Add(r.history.Check(p, 0, rig.ReadBack(ctx, r.o.listen, keptTopic, p, 0, end, &failed))...)
 			if failed != nil {
 				return failed
 			}

@@ -24,7 +24,7 @@ func made() (*History, []Record) {
 			case seq == 3 && producer == 1:
 			default:
 				h.Acknowledge(s, int64(len(log)))
-				log = append(log, Record{int64(len(log)), s.Encode(40 + seq)})
+				log = append(log, Record{Offset: int64(len(log)), Value: s.Encode(40 + seq)})
 			}
 		}
 	}
@@ -80,11 +80,11 @@ func TestBadHistoriesAreFound(t *testing.T) {
 			func(_ *History, log []Record) []Record { return renumber(slices.Delete(log, 4, 5)) }, []Kind{Lost, Moved}},
 		"a retry is appended again at the end": {
 			func(_ *History, log []Record) []Record {
-				return append(log, Record{int64(len(log)), log[len(log)-1].Value})
+				return append(log, Record{Offset: int64(len(log)), Value: log[len(log)-1].Value})
 			}, []Kind{Duplicate}},
 		"an old record is appended again": {
 			func(_ *History, log []Record) []Record {
-				return append(log, Record{int64(len(log)), log[0].Value})
+				return append(log, Record{Offset: int64(len(log)), Value: log[0].Value})
 			}, []Kind{Duplicate}},
 		"two records of a lane change places": {
 			func(_ *History, log []Record) []Record {
@@ -93,25 +93,25 @@ func TestBadHistoriesAreFound(t *testing.T) {
 			}, []Kind{Moved, Reordered}},
 		"an unknown record appears after later ones of its lane": {
 			func(_ *History, log []Record) []Record {
-				return append(log, Record{int64(len(log)), Stamp{1, 0, 3}.Encode(30)})
+				return append(log, Record{Offset: int64(len(log)), Value: Stamp{1, 0, 3}.Encode(30)})
 			}, []Kind{Reordered}},
 		"a refused record is there": {
 			func(h *History, log []Record) []Record {
 				s := h.Invoke(0, 0)
 				h.Refuse(s)
-				return append(log, Record{int64(len(log)), s.Encode(30)})
+				return append(log, Record{Offset: int64(len(log)), Value: s.Encode(30)})
 			}, []Kind{Phantom}},
 		"a record that nobody sent": {
 			func(_ *History, log []Record) []Record {
-				return append(log, Record{int64(len(log)), Stamp{0, 0, 99}.Encode(30)})
+				return append(log, Record{Offset: int64(len(log)), Value: Stamp{0, 0, 99}.Encode(30)})
 			}, []Kind{Phantom}},
 		"a record of a producer that is not": {
 			func(_ *History, log []Record) []Record {
-				return append(log, Record{int64(len(log)), Stamp{7, 0, 0}.Encode(30)})
+				return append(log, Record{Offset: int64(len(log)), Value: Stamp{7, 0, 0}.Encode(30)})
 			}, []Kind{Phantom}},
 		"a record of another partition": {
 			func(h *History, log []Record) []Record {
-				return append(log, Record{int64(len(log)), h.Invoke(0, 1).Encode(30)})
+				return append(log, Record{Offset: int64(len(log)), Value: h.Invoke(0, 1).Encode(30)})
 			}, []Kind{Phantom}},
 		"a flipped bit": {
 			func(_ *History, log []Record) []Record {
@@ -138,7 +138,7 @@ func TestAnUnknownRecordMayBeInTheLog(t *testing.T) {
 	h := New()
 	a, b := h.Invoke(0, 0), h.Invoke(0, 0)
 	h.Acknowledge(b, 1)
-	if vs := h.Check(0, 0, slices.Values([]Record{{0, a.Encode(0)}, {1, b.Encode(0)}})); vs != nil {
+	if vs := h.Check(0, 0, slices.Values([]Record{{Offset: 0, Value: a.Encode(0)}, {Offset: 1, Value: b.Encode(0)}})); vs != nil {
 		t.Error(vs)
 	}
 }
@@ -152,7 +152,7 @@ func TestAnyDropSwapOrRepeatIsFound(t *testing.T) {
 		for _, producer := range rapid.SliceOfN(rapid.Int32Range(0, 3), 2, 60).Draw(t, "producers") {
 			s := h.Invoke(producer, 5)
 			h.Acknowledge(s, int64(len(log)))
-			log = append(log, Record{int64(len(log)), s.Encode(20)})
+			log = append(log, Record{Offset: int64(len(log)), Value: s.Encode(20)})
 		}
 		if vs := h.Check(5, 0, slices.Values(log)); vs != nil {
 			t.Fatalf("a good history is found bad: %v", vs)
@@ -229,4 +229,47 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%d bytes decode as %+v", len(value), s)
 		}
 	})
+}
+
+func TestWhatIsBelowTheLogStartIsNotMissedButMayNotComeAgain(t *testing.T) {
+	h := New()
+	var stamps []Stamp
+	for i := range 4 {
+		s := h.Invoke(1, 0)
+		h.Acknowledge(s, int64(i))
+		stamps = append(stamps, s)
+	}
+	read := func(start int64, seqs ...int) []Violation {
+		return h.Check(0, start, func(yield func(Record) bool) {
+			for i, seq := range seqs {
+				if !yield(Record{Offset: start + int64(i), Value: stamps[seq].Encode(40)}) {
+					return
+				}
+			}
+		})
+	}
+	if vs := read(2, 2, 3); len(vs) > 0 {
+		t.Errorf("a log that starts at 2: %v", vs)
+	}
+	if vs := read(2, 2); len(vs) != 1 || vs[0].Kind != Lost {
+		t.Errorf("one above the start is missing: %v", vs)
+	}
+	h.Trim(0, 2)
+	if sent, acked, _ := h.Counts(); sent != 4 || acked != 4 {
+		t.Errorf("%d sent, %d acknowledged after trimming", sent, acked)
+	}
+	if vs := read(2, 2, 3); len(vs) > 0 {
+		t.Errorf("after trimming: %v", vs)
+	}
+	stamps = append(stamps, h.Invoke(1, 0))
+	h.Acknowledge(stamps[4], 4)
+	if stamps[4].Seq != 4 {
+		t.Errorf("the next number is %d", stamps[4].Seq)
+	}
+	if vs := read(2, 2, 3, 4); len(vs) > 0 {
+		t.Errorf("with one more: %v", vs)
+	}
+	if vs := read(4, 4, 0); len(vs) != 1 || vs[0].Kind != Duplicate {
+		t.Errorf("one of before comes again: %v", vs)
+	}
 }
