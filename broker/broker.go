@@ -2,13 +2,9 @@ package broker
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -30,7 +26,8 @@ type Options struct {
 	Properties map[string]string // what Config was made from, for reports
 	Logger     *slog.Logger
 	Version    string
-	Cores      int // event loops unless net.event.loops says otherwise; 0: GOMAXPROCS
+	Disk       func(dir string) segment.Disk // of a log dir; nil, or giving nil: the real one. For tests
+	Cores      int                           // event loops unless net.event.loops says otherwise; 0: GOMAXPROCS
 }
 
 // Broker is a running node.
@@ -42,6 +39,7 @@ type Broker struct {
 	took      time.Duration
 
 	dirs        []*segment.Dir
+	lost        []lostDir // log dirs that could not be opened
 	meta        *meta.Store
 	data        *data.Service
 	groups      *group.Service
@@ -66,7 +64,7 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 			b = nil
 		}
 	}()
-	if err := b.openDirs(); err != nil {
+	if err := b.openDirs(o); err != nil {
 		return b, err
 	}
 	if err := b.openPlanes(); err != nil {
@@ -79,41 +77,7 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 	return b, nil
 }
 
-// openDirs opens every log dir, under one cluster id. From here on a dir has its
-// absolute path, as clients see it in DescribeLogDirs.
-func (b *Broker) openDirs() error {
-	id, err := clusterID(b.config.LogDirs)
-	if err != nil {
-		return err
-	}
-	b.clusterID = id
-	for _, dir := range b.config.LogDirs {
-		path, err := filepath.Abs(dir)
-		if err != nil {
-			return fmt.Errorf("log dir %s: %w", dir, err)
-		}
-		d, err := segment.OpenDir(segment.DirOptions{
-			Path:                   path,
-			NodeID:                 b.config.NodeID,
-			ClusterID:              id,
-			Engine:                 b.config.LogEngine,
-			IO:                     b.config.LogIO,
-			SlabBytes:              b.config.SlabBytes,
-			Now:                    time.Now,
-			Logger:                 b.log,
-			RetentionCheckInterval: time.Duration(b.config.LogRetentionCheckIntervalMs) * time.Millisecond,
-			RecoveryThreads:        int(b.config.RecoveryThreads),
-			OnOffline:              b.logDirOffline,
-		})
-		if err != nil {
-			return err
-		}
-		b.dirs = append(b.dirs, d)
-	}
-	return nil
-}
-
-// logDirOffline ends the node when no log dir is left. The first one also holds the
+// logDirOffline ends the node when no log dir is left. One of them also holds the
 // metadata log: without it nothing can be created, but what is open goes on.
 func (b *Broker) logDirOffline(err error) {
 	for _, d := range b.dirs {
@@ -127,41 +91,21 @@ func (b *Broker) logDirOffline(err error) {
 	}
 }
 
-// clusterID is the id in the meta.properties of the log dirs, or a new one if none
-// of them was used before.
-func clusterID(dirs []string) (string, error) {
-	for _, dir := range dirs {
-		f, err := os.Open(filepath.Join(dir, "meta.properties"))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("log dir %s: %w", dir, err)
-		}
-		props, err := config.ParseProperties(f)
-		f.Close()
-		if err != nil {
-			return "", fmt.Errorf("read cluster id from %s: %w", f.Name(), err)
-		}
-		if id := props["cluster.id"]; id != "" {
-			return id, nil
-		}
-	}
-	var id [16]byte
-	rand.Read(id[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(id[:]), nil
-}
-
 // openPlanes replays the metadata log, opens the partitions it names and starts
 // the coordinators.
 func (b *Broker) openPlanes() (err error) {
-	if b.meta, err = meta.Open(b.dirs[0], b.config, b.clusterID); err != nil {
+	dir, err := b.metadataDir()
+	if err != nil {
+		return err
+	}
+	if b.meta, err = meta.Open(dir, b.config, b.clusterID); err != nil {
 		return err
 	}
 	image := b.meta.Image()
 	b.data = data.New(data.Options{
 		Dirs:         b.dirs,
-		Images:       b.meta,
+		Metadata:     b.meta,
+		Incomplete:   len(b.lost) > 0,
 		SessionSlots: int(image.Config.FetchSessionSlots),
 		Logger:       b.log,
 		Now:          time.Now,
@@ -172,6 +116,9 @@ func (b *Broker) openPlanes() (err error) {
 	}
 	b.data.Apply(nil, image)
 	b.meta.Subscribe(b.data.Apply)
+	if err := b.data.Settle(); err != nil {
+		return err
+	}
 	b.producerIDs = txn.New(b.meta)
 	return nil
 }
@@ -208,7 +155,7 @@ func (b *Broker) setOrphansAside(image *meta.Image) error {
 func (b *Broker) serve(o Options) error {
 	image := b.meta.Image()
 	cfg := image.Config
-	b.controller = controller.New(b.meta, controller.Options{Logger: b.log})
+	b.controller = controller.New(b.meta, controller.Options{Logger: b.log, Placer: b.data})
 	b.admin = admin.New(b.meta, b.controller, logDirs{b})
 	b.groups = group.New(group.Options{
 		Topics: internalTopics{b},

@@ -163,7 +163,7 @@ func (d *Dir) chooseIO() error {
 		return nil
 	}
 	if d.opts.IO == "direct" {
-		return fmt.Errorf("direct I/O: %w", err)
+		return fmt.Errorf("log.io is direct, and direct I/O is not to be had: %v", err)
 	}
 	d.ioName = fmt.Sprintf("buffered (direct I/O: %v)", err)
 	return nil
@@ -341,6 +341,9 @@ func (d *Dir) IO() string { return d.ioName }
 
 // Path is the directory.
 func (d *Dir) Path() string { return d.opts.Path }
+
+// ID is directory.id of meta.properties: whatever path it is mounted at, the dir is known by it.
+func (d *Dir) ID() string { return d.id }
 
 // WasClean says that the last process that used the dir shut down cleanly.
 func (d *Dir) WasClean() bool { return d.clean }

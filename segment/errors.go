@@ -12,6 +12,10 @@ var (
 	// ErrWouldBlock: Read with block == false would have to wait for the disk.
 	ErrWouldBlock = errors.New("read would block")
 	ErrDirOffline = errors.New("log dir offline")
+	// ErrDirInUse: another process, or this one by another path, has the log dir.
+	ErrDirInUse = errors.New("in use by another process, which holds its .lock")
+	// ErrForeignDir: the log dir belongs to another node, cluster or version.
+	ErrForeignDir = errors.New("belongs to another")
 	// ErrNoSpace: the disk is full; it passes as soon as there is space.
 	ErrNoSpace = errors.New("no space in log dir")
 	ErrClosed  = errors.New("log closed")

@@ -36,7 +36,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.New("in use by another process")
+			return nil, ErrDirInUse
 		}
 		return nil, fmt.Errorf("lock: %w", err)
 	}
@@ -54,13 +54,13 @@ func (d *Dir) checkMeta() error {
 		return err
 	}
 	if v := props["version"]; v != "1" {
-		return fmt.Errorf("%s: version %q, this is for version 1", metaFile, v)
+		return fmt.Errorf("%w: %s has version %q, this is for version 1", ErrForeignDir, metaFile, v)
 	}
 	if id := props["cluster.id"]; id != d.opts.ClusterID {
-		return fmt.Errorf("%s: belongs to cluster %q, this is %q", metaFile, id, d.opts.ClusterID)
+		return fmt.Errorf("%w: by its %s it is of cluster %q, this is %q", ErrForeignDir, metaFile, id, d.opts.ClusterID)
 	}
 	if id := props["node.id"]; id != strconv.Itoa(int(d.opts.NodeID)) {
-		return fmt.Errorf("%s: belongs to node %s, this is %d", metaFile, id, d.opts.NodeID)
+		return fmt.Errorf("%w: by its %s it is of node %s, this is %d", ErrForeignDir, metaFile, id, d.opts.NodeID)
 	}
 	d.id = props["directory.id"]
 	if d.id == "" {

@@ -17,6 +17,7 @@ type LogDirs interface{ LogDirs() []LogDir }
 type LogDir struct {
 	Path        string
 	Offline     bool
+	Cordoned    bool  // gets no new partitions
 	TotalBytes  int64 // of the volume; -1: unknown
 	UsableBytes int64 // free on the volume; -1: unknown
 	Partitions  []PartitionSize
@@ -27,7 +28,8 @@ type PartitionSize struct {
 	Topic     string
 	Partition int32
 	Size      int64 // bytes in segments
-	OffsetLag int64 // how far the log end is behind the high watermark
+	OffsetLag int64 // how far the log end is behind the high watermark; of a future replica, behind the log end of the current one
+	Future    bool  // being moved here
 }
 
 // DescribeLogDirs (key 35, versions 1-5).
@@ -37,6 +39,7 @@ func (a *Admin) DescribeLogDirs(_ server.Client, req *kmsg.DescribeLogDirsReques
 	for _, d := range a.dirs.LogDirs() {
 		out := kmsg.NewDescribeLogDirsResponseDir()
 		out.Dir, out.TotalBytes, out.UsableBytes = d.Path, d.TotalBytes, d.UsableBytes
+		out.IsCordoned = d.Cordoned
 		if d.Offline {
 			out.ErrorCode = kerr.KafkaStorageError.Code
 		} else {
@@ -81,7 +84,7 @@ func dirTopics(partitions []PartitionSize, wanted func(PartitionSize) bool) []km
 			out = append(out, t)
 		}
 		part := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
-		part.Partition, part.Size, part.OffsetLag = p.Partition, p.Size, p.OffsetLag
+		part.Partition, part.Size, part.OffsetLag, part.IsFuture = p.Partition, p.Size, p.OffsetLag, p.Future
 		t := &out[len(out)-1]
 		t.Partitions = append(t.Partitions, part)
 	}

@@ -25,7 +25,11 @@ import (
 type Node struct {
 	*broker.Broker
 	Addr string // HOST:PORT of the first listener
-	Dir  string // its log dir
+	Dir  string // its log dir, or the first of them
+	Dirs []string
+
+	// Options are changed by tests before Restart.
+	Options broker.Options
 
 	props map[string]string
 }
@@ -34,7 +38,15 @@ type Node struct {
 // tests. It is shut down with the test.
 func Start(t testing.TB, props map[string]string) *Node {
 	t.Helper()
-	n := &Node{Dir: t.TempDir(), props: map[string]string{
+	n := New(t, []string{t.TempDir()}, props)
+	n.start(t)
+	return n
+}
+
+// New prepares a broker on the given log dirs without starting it: Restart does. It is shut down with the test.
+func New(t testing.TB, dirs []string, props map[string]string) *Node {
+	t.Helper()
+	n := &Node{Dir: dirs[0], Dirs: dirs, props: map[string]string{
 		"node.id":                          "1",
 		"listeners":                        "PLAINTEXT://127.0.0.1:0",
 		"http.listen":                      "",
@@ -42,29 +54,47 @@ func Start(t testing.TB, props map[string]string) *Node {
 		"offsets.topic.num.partitions":     "4",
 		"group.initial.rebalance.delay.ms": "0",
 	}}
-	n.props["log.dirs"] = n.Dir
+	n.props["log.dirs"] = strings.Join(dirs, ",")
 	maps.Copy(n.props, props)
-	n.start(t)
 	t.Cleanup(func() { n.Stop(t) })
 	return n
 }
 
-func (n *Node) start(t testing.TB) {
+// Set changes a static property from the next start on.
+func (n *Node) Set(key, value string) { n.props[key] = value }
+
+// TryStart starts the broker where starting may fail.
+func (n *Node) TryStart(t testing.TB) error {
 	t.Helper()
 	cfg, _, err := config.Load(n.props)
 	if err != nil {
 		t.Fatalf("configuration: %v", err)
 	}
-	log := slog.New(slog.NewTextHandler(logged{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if n.Broker, err = broker.Start(t.Context(), broker.Options{Config: cfg, Properties: n.props, Logger: log, Version: "test"}); err != nil {
+	o := n.Options
+	o.Config, o.Properties, o.Version = cfg, n.props, "test"
+	o.Logger = slog.New(slog.NewTextHandler(logged{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	b, err := broker.Start(t.Context(), o)
+	if err != nil {
+		return err
+	}
+	n.Broker = b
+	_, n.Addr, _ = strings.Cut(n.Report().Listeners[0], "://")
+	return nil
+}
+
+func (n *Node) start(t testing.TB) {
+	t.Helper()
+	if err := n.TryStart(t); err != nil {
 		t.Fatalf("start: %v", err)
 	}
-	_, n.Addr, _ = strings.Cut(n.Report().Listeners[0], "://")
 }
 
 // Stop shuts the broker down; a second call does nothing.
 func (n *Node) Stop(t testing.TB) {
 	t.Helper()
+	if n.Broker == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := n.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -1,11 +1,18 @@
 package config
 
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
 // Broker is the typed view of a node's static and dynamic configuration: immutable; a change makes a new one.
 // Fields are named after the config in Go form; units are the config's own.
 type Broker struct {
 	NodeID    int32
 	Rack      string
 	LogDirs   []string
+	Cordoned  []string // cordoned.log.dirs: those of LogDirs that get no new partitions
 	Listeners []Listener
 
 	SocketRequestMaxBytes   int32
@@ -35,6 +42,7 @@ type Broker struct {
 	LogRetentionCheckIntervalMs int64
 	RecoveryThreads             int32
 	ProducerIDExpirationMs      int64
+	AlterLogDirsBytesPerSecond  int64 // replica.alter.log.dirs.io.max.bytes.per.second
 
 	// Millrace's own.
 	LogIO      string // log.io: auto | direct | buffered
@@ -54,6 +62,8 @@ func (b *Broker) fill() (warnings []string, err error) {
 	b.NodeID = int32(b.num("node.id"))
 	b.Rack = b.str("broker.rack")
 	b.LogDirs = b.logDirs()
+	// A dir that is cordoned, emptied and taken out of log.dirs must not keep the node from starting.
+	b.Cordoned, _ = b.cordonedDirs()
 	if b.Listeners, warnings, err = b.listeners(); err != nil {
 		return nil, err
 	}
@@ -85,6 +95,7 @@ func (b *Broker) fill() (warnings []string, err error) {
 	b.LogRetentionCheckIntervalMs = b.num("log.retention.check.interval.ms")
 	b.RecoveryThreads = int32(b.num("num.recovery.threads.per.data.dir"))
 	b.ProducerIDExpirationMs = b.num("producer.id.expiration.ms")
+	b.AlterLogDirsBytesPerSecond = b.num("replica.alter.log.dirs.io.max.bytes.per.second")
 
 	b.LogIO = b.str("log.io")
 	b.LogEngine = b.str("log.engine")
@@ -99,6 +110,39 @@ func (b *Broker) logDirs() []string {
 		return dirs
 	}
 	return b.list("log.dir")
+}
+
+// cordonedDirs is the log dirs that cordoned.log.dirs names, as log.dirs has them. The error is about the others.
+func (b *Broker) cordonedDirs() ([]string, error) {
+	names := b.list("cordoned.log.dirs")
+	if slices.Contains(names, "*") {
+		if len(names) > 1 {
+			return nil, b.invalid("cordoned.log.dirs", "When cordoned.log.dirs is set to *, it must not contain other values")
+		}
+		return b.LogDirs, nil
+	}
+	var found, wrong []string
+	for _, name := range names {
+		// A client knows a dir by its absolute path, from DescribeLogDirs.
+		i := slices.IndexFunc(b.LogDirs, func(dir string) bool { return dir == name || absolute(dir) == absolute(name) })
+		if i < 0 || name == "" {
+			wrong = append(wrong, name)
+			continue
+		}
+		found = append(found, b.LogDirs[i])
+	}
+	if len(wrong) > 0 {
+		return found, b.invalid("cordoned.log.dirs", "Invalid entries in cordoned.log.dirs: ["+strings.Join(wrong, ", ")+
+			"]. All cordoned log dirs must be entries of log.dirs or log.dir.")
+	}
+	return found, nil
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // conflicts finds values that are allowed each but not together.

@@ -23,7 +23,10 @@ type SynonymEntry struct {
 func (b *Broker) Entries(names []string) []Entry {
 	var out []Entry
 	for _, o := range selected(brokerRows, names) {
-		value, _, ok := b.effective(o)
+		value, source, ok := b.effective(o)
+		if o.Unlisted && source == Default {
+			continue
+		}
 		e := entry(o, value, ok, b.chain(o.Name, []string{o.Name}))
 		if names := brokerSynonyms(o.Name); names != nil {
 			e.Synonyms = b.chain(o.Name, names)

@@ -66,6 +66,9 @@ func (b *Broker) ValidateDynamic(changes map[string]string, perBroker bool) erro
 	} else {
 		maps.Copy(all, changes)
 	}
-	_, err := b.WithDynamic(own, all)
+	n, err := b.WithDynamic(own, all)
+	if _, ok := changes["cordoned.log.dirs"]; ok && err == nil {
+		_, err = n.cordonedDirs()
+	}
 	return err
 }

@@ -24,6 +24,9 @@ func Load(props map[string]string) (*Broker, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := b.cordonedDirs(); err != nil {
+		return nil, nil, err
+	}
 	if b.HTTPAddr != "" {
 		if host, _, _ := splitHostPort(b.HTTPAddr); !isLoopback(host) {
 			more = append(more, fmt.Sprintf("http.listen=%s: metrics and profiles are reachable from other machines without authentication", b.HTTPAddr))

@@ -48,7 +48,9 @@ type Option struct {
 	Synonyms []Synonym
 	// Unused marks a config of Kafka that is accepted, checked and described but changes nothing.
 	Unused bool
-	Doc    string
+	// Unlisted marks a config that is described only where it is set, as Kafka does with its replication quotas.
+	Unlisted bool
+	Doc      string
 }
 
 // Synonym is a broker config that gives a topic config its default.

@@ -21,7 +21,6 @@ var differs = map[string]string{
 	"sasl.mechanism.inter.broker.protocol":  "likewise",
 	"ssl.client.auth":                       "likewise",
 	"ssl.enabled.protocols":                 "likewise",
-	"cordoned.log.dirs":                     "no effect, so that altering it is refused",
 }
 
 func oracleBroker(t *testing.T) *Broker {

@@ -26,6 +26,7 @@ type Store interface {
 // Options of a Controller.
 type Options struct {
 	MaxPartitions int          // of the whole cluster; 0: DefaultMaxPartitions
+	Placer        Placer       // nil: brokers choose log dirs themselves
 	Logger        *slog.Logger // nil: slog.Default
 }
 
@@ -34,6 +35,7 @@ type Controller struct {
 	store         Store
 	log           *slog.Logger
 	maxPartitions int
+	placer        Placer
 
 	// Auto-creation: names waiting for the one worker, which runs while there are any.
 	mu      sync.Mutex
@@ -45,7 +47,7 @@ type Controller struct {
 
 // New makes a Controller on a store.
 func New(store Store, o Options) *Controller {
-	c := &Controller{store: store, log: o.Logger, maxPartitions: o.MaxPartitions, pending: make(map[string]struct{})}
+	c := &Controller{store: store, log: o.Logger, maxPartitions: o.MaxPartitions, placer: o.Placer, pending: make(map[string]struct{})}
 	if c.log == nil {
 		c.log = slog.Default()
 	}

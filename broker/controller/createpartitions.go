@@ -21,7 +21,7 @@ func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartition
 	results := make(map[string]*refusal)
 	failed := c.commit("create partitions", func(im *meta.Image) []meta.Change {
 		var changes []meta.Change
-		added := 0
+		added, dirs := 0, c.planDirs(im)
 		for i := range req.Topics {
 			t := &req.Topics[i]
 			if _, done := results[t.Topic]; done {
@@ -31,7 +31,7 @@ func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartition
 				results[t.Topic] = refuse(kerr.InvalidRequest, "Duplicate topic name.")
 				continue
 			}
-			more, r := c.addPartitions(im, t, added)
+			more, r := c.addPartitions(im, t, added, dirs)
 			results[t.Topic] = r
 			added += len(more)
 			changes = append(changes, more...)
@@ -56,7 +56,7 @@ func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartition
 
 // addPartitions gives the records of a topic's new partitions. added is how many the
 // request has added to other topics.
-func (c *Controller) addPartitions(im *meta.Image, t *kmsg.CreatePartitionsRequestTopic, added int) ([]meta.Change, *refusal) {
+func (c *Controller) addPartitions(im *meta.Image, t *kmsg.CreatePartitionsRequestTopic, added int, dirs dirPlan) ([]meta.Change, *refusal) {
 	topic := im.Topic(t.Topic)
 	if topic == nil {
 		return nil, refuseBare(kerr.UnknownTopicOrPartition)
@@ -75,12 +75,21 @@ func (c *Controller) addPartitions(im *meta.Image, t *kmsg.CreatePartitionsReque
 			im.PartitionCount+added+more, c.maxPartitions)
 	}
 	replication := len(topic.Partitions[0].Replicas)
+	assignments, r := newAssignments(im, t, have, more, replication)
+	if r != nil {
+		return nil, r
+	}
+	placed, r := dirs.place(t.Topic, have, assignments)
+	if r != nil {
+		return nil, r
+	}
+	return partitionRecords(topic.ID, have, assignments, placed), nil
+}
+
+// newAssignments is the replicas of a topic's new partitions, as the client says or as they come.
+func newAssignments(im *meta.Image, t *kmsg.CreatePartitionsRequestTopic, have, more, replication int) ([][]int32, *refusal) {
 	if t.Assignment == nil {
-		assignments, r := place(im.Brokers, have, more, replication)
-		if r != nil {
-			return nil, r
-		}
-		return partitionRecords(topic.ID, have, assignments), nil
+		return place(im.Brokers, have, more, replication)
 	}
 	if len(t.Assignment) != more {
 		return nil, refuse(kerr.InvalidReplicaAssignment,
@@ -93,5 +102,5 @@ func (c *Controller) addPartitions(im *meta.Image, t *kmsg.CreatePartitionsReque
 		}
 		assignments = append(assignments, a.Replicas)
 	}
-	return partitionRecords(topic.ID, have, assignments), nil
+	return assignments, nil
 }

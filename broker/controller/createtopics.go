@@ -24,7 +24,8 @@ type newTopic struct {
 	refused     *refusal
 
 	id       meta.ID
-	replicas [][]int32 // by partition
+	replicas [][]int32   // by partition
+	dirs     [][]meta.ID // likewise; nil: not chosen
 }
 
 // CreateTopics (key 19, versions 2-7).
@@ -44,7 +45,7 @@ func (c *Controller) createTopics(topics []*newTopic, validateOnly bool) *meta.I
 	var im *meta.Image
 	failed := c.commit("create topics", func(current *meta.Image) []meta.Change {
 		im = current
-		plan := topicPlan{im: current, max: c.maxPartitions, unified: make(map[string]string)}
+		plan := topicPlan{im: current, max: c.maxPartitions, unified: make(map[string]string), dirs: c.planDirs(current)}
 		if r := tooManyPartitions(topics, im.Config.NumPartitions); r != nil {
 			for _, t := range topics {
 				t.refused = r
@@ -152,6 +153,7 @@ type topicPlan struct {
 	max        int
 	partitions int               // added so far
 	unified    map[string]string // names added, with '.' as '_'
+	dirs       dirPlan
 }
 
 func (p *topicPlan) add(t *newTopic) *refusal {
@@ -174,7 +176,11 @@ func (p *topicPlan) add(t *newTopic) *refusal {
 	if total := p.im.PartitionCount + p.partitions + len(t.replicas); total > p.max {
 		return refuse(kerr.PolicyViolation, "The cluster would have %d partitions, which is more than its limit of %d.", total, p.max)
 	}
-	t.id = meta.NewID()
+	dirs, r := p.dirs.place(t.name, 0, t.replicas)
+	if r != nil {
+		return r
+	}
+	t.id, t.dirs = meta.NewID(), dirs
 	p.partitions += len(t.replicas)
 	p.unified[unified] = t.name
 	return nil
@@ -231,7 +237,7 @@ func (t *newTopic) records() []meta.Change {
 		value := t.overrides[key]
 		changes = append(changes, &meta.ConfigRecord{Resource: topicResource(t.name), Key: key, Value: &value})
 	}
-	return append(changes, partitionRecords(t.id, 0, t.replicas)...)
+	return append(changes, partitionRecords(t.id, 0, t.replicas, t.dirs)...)
 }
 
 func topicResource(name string) meta.Resource {

@@ -107,9 +107,13 @@ func (s *Service) led(name string, index int32) (*replication.Partition, error) 
 	return t.led(index)
 }
 
-// led returns partition i, or the error for one that does not exist or could not be opened.
+// led returns partition i, or the error for one that does not exist, could not be opened or is in a log dir that has
+// gone offline. What could still be read there is not served, as by Kafka: a client is to notice.
 func (t *topic) led(i int32) (*replication.Partition, error) {
 	if p := t.partition(i); p != nil {
+		if err := p.Log().Err(); err != nil {
+			return nil, err
+		}
 		return p, nil
 	}
 	if ps := *t.partitions.Load(); i >= 0 && int(i) < len(ps) {

@@ -1,11 +1,6 @@
 package data
 
 import (
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -158,6 +153,7 @@ func (s *Service) Apply(prev, next *meta.Image) {
 			opened = append(opened, s.reconcile(now, next.Config)...)
 		}
 	})
+	s.survey()
 	s.open(opened)
 }
 
@@ -239,7 +235,7 @@ func (s *Service) open(list []opening) {
 // openPartition opens the log and leads it. It may be called again after an error.
 func (s *Service) openPartition(o *opening) error {
 	if o.opened == nil {
-		dir, err := s.place(o.meta.Name, int32(o.index))
+		dir, err := s.home(o.meta, int32(o.index))
 		if err != nil {
 			return err
 		}
@@ -251,45 +247,6 @@ func (s *Service) openPartition(o *opening) error {
 		o.opened = p
 	}
 	return o.opened.BecomeLeader(o.epoch)
-}
-
-// place finds the log dir a partition lives in, or chooses the one with the fewest
-// partitions for a new one.
-func (s *Service) place(name string, index int32) (*segment.Dir, error) {
-	sub := fmt.Sprintf("%s-%d", name, index)
-	for _, d := range s.dirs {
-		if _, err := os.Stat(filepath.Join(d.Path(), sub)); err == nil {
-			return d, nil
-		}
-	}
-	s.placement.Lock()
-	defer s.placement.Unlock()
-	var least *segment.Dir
-	for _, d := range s.dirs {
-		if d.Err() == nil && (least == nil || len(s.perDir[d]) < len(s.perDir[least])) {
-			least = d
-		}
-	}
-	if least == nil {
-		return nil, fmt.Errorf("place %s: %w", sub, segment.ErrDirOffline)
-	}
-	return least, nil
-}
-
-func (s *Service) placed(d *segment.Dir, p *replication.Partition) {
-	s.placement.Lock()
-	defer s.placement.Unlock()
-	if s.perDir[d] == nil {
-		s.perDir[d] = map[*replication.Partition]struct{}{}
-	}
-	s.perDir[d][p] = struct{}{}
-}
-
-// PartitionsIn lists the open partitions of a log dir, in no order.
-func (s *Service) PartitionsIn(d *segment.Dir) []*replication.Partition {
-	s.placement.Lock()
-	defer s.placement.Unlock()
-	return slices.Collect(maps.Keys(s.perDir[d]))
 }
 
 // deleteLogs ends the partitions of a topic that is gone.

@@ -15,14 +15,22 @@ import (
 // Service is the data plane of one broker.
 type Service struct {
 	dirs   []*segment.Dir
-	images Images
-	log    *slog.Logger
-	now    func() time.Time
+	byID   map[meta.ID]*segment.Dir // dirs by directory.id
+	images Metadata
+	// incomplete: some log dir could not be opened; a partition that is not found may be in it.
+	incomplete bool
+	log        *slog.Logger
+	now        func() time.Time
+	usable     func(*segment.Dir) int64 // free bytes; tests have their own
 
 	topics    table
 	applying  sync.Mutex // serialises changes of topics
-	placement sync.Mutex // guards perDir
+	placement sync.Mutex // guards the fields below
 	perDir    map[*segment.Dir]map[*replication.Partition]struct{}
+	preferred map[topicPartition]*segment.Dir // asked for by AlterReplicaLogDirs before the partition is
+	found     survey                          // of the log dirs; from the first Apply to Settle
+	settled   bool                            // the first Apply is over
+	unsettled []assignment                    // where partitions were found, other than the metadata says
 
 	reopening reopening
 
@@ -34,14 +42,18 @@ type Service struct {
 	fetched  fetchCounters
 }
 
-// Images gives the current metadata image.
-type Images interface{ Image() *meta.Image }
+// Metadata gives the current image of the cluster, and takes changes of it.
+type Metadata interface {
+	Image() *meta.Image
+	Commit(build func(im *meta.Image) ([]meta.Change, error)) error
+}
 
 // Options of a Service.
 type Options struct {
 	Dirs         []*segment.Dir
-	Images       Images
-	SessionSlots int // fetch sessions kept at most
+	Metadata     Metadata
+	Incomplete   bool // some log dir could not be opened
+	SessionSlots int  // fetch sessions kept at most
 	Logger       *slog.Logger
 	Now          func() time.Time
 }
@@ -50,13 +62,25 @@ type Options struct {
 // request.
 func New(o Options) *Service {
 	s := &Service{
-		dirs:     o.Dirs,
-		images:   o.Images,
-		log:      o.Logger,
-		now:      o.Now,
-		perDir:   map[*segment.Dir]map[*replication.Partition]struct{}{},
-		working:  make(chan struct{}, runtime.GOMAXPROCS(0)),
-		sessions: newSessionCache(o.SessionSlots),
+		dirs:       o.Dirs,
+		byID:       map[meta.ID]*segment.Dir{},
+		images:     o.Metadata,
+		incomplete: o.Incomplete,
+		log:        o.Logger,
+		now:        o.Now,
+		usable: func(d *segment.Dir) int64 {
+			_, usable := d.Usage()
+			return usable
+		},
+		perDir:    map[*segment.Dir]map[*replication.Partition]struct{}{},
+		preferred: map[topicPartition]*segment.Dir{},
+		working:   make(chan struct{}, runtime.GOMAXPROCS(0)),
+		sessions:  newSessionCache(o.SessionSlots),
+	}
+	for _, d := range o.Dirs {
+		if id, ok := meta.ParseID(d.ID()); ok {
+			s.byID[id] = d
+		}
 	}
 	s.reads.start()
 	return s

@@ -24,6 +24,7 @@ type draft struct {
 	registrations map[int32]*RegisterBrokerRecord
 	nextProducer  int64
 	replicas      replicaSets
+	directories   directorySets
 	lenient       func(error) // see index; nil: strict
 }
 
@@ -45,6 +46,7 @@ func newDraft(base *Image) *draft {
 		configs:      make(map[Resource]map[string]string),
 		nextProducer: base.NextProducerID,
 		replicas:     make(replicaSets),
+		directories:  make(directorySets),
 	}
 }
 
@@ -129,6 +131,7 @@ func (r *PartitionRecord) apply(d *draft) error {
 		PartitionEpoch: r.PartitionEpoch,
 		Replicas:       d.replicas.share(r.Replicas),
 		ISR:            d.replicas.share(r.ISR),
+		Directories:    d.directories.share(r.Directories),
 	}
 	parts := dt.partitions()
 	switch n := int(r.Partition); {
@@ -157,6 +160,11 @@ func (r *PartitionChangeRecord) apply(d *draft) error {
 	}
 	if r.Replicas != nil {
 		p.Replicas = d.replicas.share(r.Replicas)
+	}
+	if r.Directories != nil {
+		p.Directories = d.directories.share(r.Directories)
+	} else if r.Replicas != nil {
+		p.Directories = nil // were those of other replicas
 	}
 	if r.Leader != LeaderUnchanged {
 		p.Leader = r.Leader
@@ -254,6 +262,27 @@ func (s replicaSets) share(v []int32) []int32 {
 	var key strings.Builder
 	for _, id := range v {
 		key.Write([]byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)})
+	}
+	if kept, ok := s[key.String()]; ok {
+		return kept
+	}
+	s[key.String()] = v
+	return v
+}
+
+// directorySets is the same for the directories of partitions.
+type directorySets map[string][]ID
+
+// share gives the slice kept for the same directories, or keeps v. Directories that are all unknown are nil.
+func (s directorySets) share(v []ID) []ID {
+	var key strings.Builder
+	known := false
+	for _, id := range v {
+		key.Write(id[:])
+		known = known || !id.IsZero()
+	}
+	if !known {
+		return nil
 	}
 	if kept, ok := s[key.String()]; ok {
 		return kept

@@ -29,5 +29,14 @@ func NewID() ID {
 // IsZero tells whether id is the id that means none.
 func (id ID) IsZero() bool { return id == ID{} }
 
+// ParseID reads an id as String prints it.
+func ParseID(text string) (id ID, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) != len(id) {
+		return ID{}, false
+	}
+	return ID(raw), true
+}
+
 // String is the id as Kafka prints it: base64 with the URL alphabet, unpadded.
 func (id ID) String() string { return base64.RawURLEncoding.EncodeToString(id[:]) }

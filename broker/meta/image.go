@@ -61,6 +61,18 @@ type Partition struct {
 	PartitionEpoch int32
 	Replicas       []int32
 	ISR            []int32
+	// Directories has the log dir of each replica, by directory.id, shared like Replicas; nil or zero: not known.
+	Directories []ID
+}
+
+// Directory is the log dir of the replica on a broker; zero: not known.
+func (p *Partition) Directory(broker int32) ID {
+	for i, id := range p.Replicas {
+		if id == broker && i < len(p.Directories) {
+			return p.Directories[i]
+		}
+	}
+	return ID{}
 }
 
 // ResourceType is what a config belongs to, in the numbers of the protocol.

@@ -161,16 +161,16 @@ func positionOf(file string, offset int64) int64 {
 
 var partitionDir = regexp.MustCompile(`^(.+)-\d+$`)
 
-// hasSegments tells whether a log dir has a metadata log, empty or not.
-func hasSegments(dir string) bool {
+// HasLog tells whether a log dir has a metadata log, empty or not.
+func HasLog(dir string) bool {
 	segments, err := filepath.Glob(filepath.Join(dir, ClusterMetadata+"-0", "*.log"))
 	return err == nil && len(segments) > 0
 }
 
-// refuseLostLog is an error if a log dir whose metadata log is missing or empty holds
+// RefuseLostLog is an error if a log dir whose metadata log is missing or empty holds
 // partitions: the log was lost, and to start with an empty one would be to lose the
 // topics.
-func refuseLostLog(dir string) error {
+func RefuseLostLog(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("list log dir %s: %w", dir, err)

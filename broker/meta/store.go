@@ -38,8 +38,8 @@ type Options struct {
 // Open opens the metadata log of dir, replays it and makes this node known in it.
 // cfg is the node's static configuration. Blocking.
 func Open(dir *segment.Dir, cfg *config.Broker, clusterID string) (*Store, error) {
-	if !hasSegments(dir.Path()) {
-		if err := refuseLostLog(dir.Path()); err != nil {
+	if !HasLog(dir.Path()) {
+		if err := RefuseLostLog(dir.Path()); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +48,7 @@ func Open(dir *segment.Dir, cfg *config.Broker, clusterID string) (*Store, error
 		return nil, err
 	}
 	if log.EndOffset() == 0 {
-		if err := refuseLostLog(dir.Path()); err != nil {
+		if err := RefuseLostLog(dir.Path()); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,4 @@
+package segment
+
+// Err is why the log can no longer be written, nil if it can: its dir is offline.
+func (l *Log) Err() error { return l.dir.offline() }
