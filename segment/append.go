@@ -118,7 +118,7 @@ func (l *Log) account(seg *segment, b batch.Batch, base, last int64, leaderEpoch
 		l.countUnflushed(int64(b.Count()), now)
 	}
 	l.extendAhead(seg)
-	if l.sinceCheckpoint >= checkpointBytes && !l.checkpointing {
+	if l.sinceCheckpoint >= l.dir.opts.CheckpointBytes && !l.checkpointing {
 		l.checkpointing = true
 		l.dir.keeper.later(l.checkpoint)
 	}

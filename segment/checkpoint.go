@@ -6,15 +6,12 @@ import (
 
 // What is appended since the last checkpoints is what a restart after kill -9 has to read again, so it is bounded, in
 // bytes: for each log, and for all logs of a dir together. To that comes what is written while a checkpoint is taken.
-const (
-	checkpointBytes    = 64 << 20
-	dirCheckpointBytes = 128 << 20
-)
+const defaultCheckpointBytes = 64 << 20
 
 // checkpointDue counts n appended bytes and says whether the logs of the dir need a checkpoint.
 func (d *Dir) checkpointDue(n int) bool {
 	sum := d.uncheckpointed.Add(int64(n))
-	return sum >= dirCheckpointBytes && d.uncheckpointed.CompareAndSwap(sum, 0)
+	return sum >= 2*d.opts.CheckpointBytes && d.uncheckpointed.CompareAndSwap(sum, 0)
 }
 
 // checkpointAll takes a recovery point of every log that has something to gain, on the keeper.
@@ -70,7 +67,7 @@ func (l *Log) writeCheckpoint(c *checkpoint) {
 	path := filepath.Join(l.path, baseName(c.offset)+snapshotSuffix)
 	skip := l.closed || l.cutting || c.offset > l.end.Load()
 	l.mu.Unlock()
-	ok := !skip && l.writeSnapshot(path, c.snapshot)
+	ok := !skip && l.writeSnapshot(path, c.snapshot) && l.epochsFixed()
 	l.mu.Lock()
 	l.checkpointing = false
 	if !ok || l.closed || l.cutting {
@@ -96,6 +93,15 @@ func (l *Log) writeSnapshot(path string, snapshot []byte) bool {
 	err := writeFileDurable(l.dir.disk, path, snapshot)
 	if err != nil && !l.isClosed() {
 		l.dir.log.Warn("producer snapshot not written", "file", path, "err", err)
+	}
+	return err == nil
+}
+
+// epochsFixed is fixEpochs; without the epochs the recovery point stays where it is.
+func (l *Log) epochsFixed() bool {
+	err := l.fixEpochs()
+	if err != nil && !l.isClosed() {
+		l.dir.log.Warn("leader epochs not written", "dir", l.path, "err", err)
 	}
 	return err == nil
 }

@@ -89,6 +89,9 @@ func (o DirOptions) withDefaults() DirOptions {
 	if o.SlabBytes == 0 {
 		o.SlabBytes = defaultSlabBytes
 	}
+	if o.CheckpointBytes == 0 {
+		o.CheckpointBytes = defaultCheckpointBytes
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

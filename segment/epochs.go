@@ -194,6 +194,7 @@ func (l *Log) writeEpochs() error {
 	defer l.epochMu.Unlock()
 	l.mu.Lock()
 	path, content, closed, fresh := filepath.Join(l.path, epochFileName), l.epochs.format(), l.closed, l.fresh
+	l.loose = l.loose || fresh
 	l.mu.Unlock()
 	if closed {
 		return ErrClosed
@@ -206,7 +207,24 @@ func (l *Log) writeEpochs() error {
 	if err := l.dir.sparing(func() error { return write(l.dir.disk, path, content) }); err != nil {
 		return fmt.Errorf("write leader epochs: %w", err)
 	}
+	if !fresh {
+		l.mu.Lock()
+		l.loose = false
+		l.mu.Unlock()
+	}
 	return nil
+}
+
+// fixEpochs makes the leader epochs durable if they are not: the recovery point is about to pass the batches that
+// tell of them. On the keeper.
+func (l *Log) fixEpochs() error {
+	l.mu.Lock()
+	loose := l.loose
+	l.mu.Unlock()
+	if !loose {
+		return nil
+	}
+	return l.writeEpochs()
 }
 
 // saveEpochs is writeEpochs on the keeper. A lost entry is found again in the batches.

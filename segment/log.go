@@ -28,6 +28,7 @@ type Log struct {
 	idle      sync.Cond // signalled when inFlight or cutting ends; uses mu
 	path      string    // partition directory
 	fresh     bool      // the directory may not be on the disk yet
+	loose     bool      // leader-epoch-checkpoint was written while it was fresh, and may not be on the disk
 	cfg       LogConfig
 	jitterMs  int64 // taken from segment.ms, chosen anew for each segment
 	segments  []*segment

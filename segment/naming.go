@@ -58,7 +58,7 @@ func (n *naming) run() {
 	var rootErr error
 	for _, f := range fresh {
 		if f {
-			rootErr = n.newDirs()
+			rootErr = syncDir(n.dir.disk, n.dir.opts.Path)
 			break
 		}
 	}
@@ -115,18 +115,6 @@ func (n *naming) again() {
 	if retry {
 		n.dir.keeper.soon(n.run)
 	}
-}
-
-// newDirs makes the entries of new partition directories durable, and first that what the checkpoints knew of an
-// earlier log of the same name is gone: after a crash it would be believed of the new one.
-func (n *naming) newDirs() error {
-	if err := n.dir.sparing(n.dir.recoveryPoints.write); err != nil {
-		return err
-	}
-	if err := n.dir.sparing(n.dir.startOffsets.write); err != nil {
-		return err
-	}
-	return syncDir(n.dir.disk, n.dir.opts.Path)
 }
 
 // name gives the file its name and makes the log's directory durable. fresh: the dir's own entry has to follow.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"sort"
 	"strconv"
@@ -30,6 +31,8 @@ type offsetCheckpoint struct {
 	mu      sync.Mutex
 	entries map[topicPartition]int64
 	dirty   bool
+	// Entries that were removed and may still be on the disk, before and during the write under way.
+	removed, leaving map[topicPartition]bool
 
 	writeMu sync.Mutex // serialises writing, so that the newest content comes last
 }
@@ -118,7 +121,24 @@ func (c *offsetCheckpoint) remove(topic string, partition int32) {
 	if _, ok := c.entries[topicPartition{topic, partition}]; ok {
 		delete(c.entries, topicPartition{topic, partition})
 		c.dirty = true
+		if c.removed == nil {
+			c.removed = map[topicPartition]bool{}
+		}
+		c.removed[topicPartition{topic, partition}] = true
 	}
+}
+
+// forget is remove, and when it returns nil there is no entry on the disk either.
+func (c *offsetCheckpoint) forget(topic string, partition int32) error {
+	c.remove(topic, partition)
+	c.mu.Lock()
+	tp := topicPartition{topic, partition}
+	there := c.removed[tp] || c.leaving[tp]
+	c.mu.Unlock()
+	if !there {
+		return nil
+	}
+	return c.write()
 }
 
 // write makes all changes before it durable.
@@ -134,15 +154,22 @@ func (c *offsetCheckpoint) write() error {
 	for tp, o := range c.entries {
 		lines = append(lines, fmt.Sprintf("%s %d %d\n", tp.topic, tp.partition, o))
 	}
-	c.dirty = false
+	c.dirty, c.leaving, c.removed = false, c.removed, nil
 	c.mu.Unlock()
 	sort.Strings(lines)
 	content := fmt.Sprintf("0\n%d\n%s", len(lines), strings.Join(lines, ""))
 	err := writeFileDurable(c.disk, c.path, []byte(content))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := c.leaving
+	c.leaving = nil
 	if err != nil {
-		c.mu.Lock()
 		c.dirty = true
-		c.mu.Unlock()
+		if c.removed == nil {
+			c.removed = left
+		} else {
+			maps.Copy(c.removed, left)
+		}
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	return nil

@@ -11,18 +11,11 @@ import (
 // together with the first segment: without one there is nothing in it to lose, and making a thousand partitions needs no
 // flush.
 func (l *Log) open() error {
-	err := l.dir.disk.Mkdir(l.path)
-	if err == nil {
-		// Whatever is known about the name is of a log that is gone.
-		if rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition); rp > 0 {
-			l.dir.log.Error("directory of the partition is missing, made anew and empty", "dir", l.path, "was", rp)
+	if _, err := os.Lstat(l.path); errors.Is(err, os.ErrNotExist) {
+		if err := l.makeDirectory(); err != nil {
+			return err
 		}
-		l.dir.recoveryPoints.remove(l.topic, l.partition)
-		l.dir.startOffsets.remove(l.topic, l.partition)
-	} else if errors.Is(err, os.ErrExist) {
-		err = nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return err
 	}
 	if err := l.checkPartitionMeta(); err != nil {
@@ -36,6 +29,22 @@ func (l *Log) open() error {
 	}
 	l.fresh = len(l.segments) == 0
 	return nil
+}
+
+// makeDirectory makes the directory of a log that has none. What the checkpoints know of the name is of a log that is gone,
+// and a start after a crash would believe it of this one: it is forgotten first, on the disk, since the directory may get
+// there at any time.
+func (l *Log) makeDirectory() error {
+	if rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition); rp > 0 {
+		l.dir.log.Error("directory of the partition is missing, made anew and empty", "dir", l.path, "was", rp)
+	}
+	if err := l.dir.recoveryPoints.forget(l.topic, l.partition); err != nil {
+		return err
+	}
+	if err := l.dir.startOffsets.forget(l.topic, l.partition); err != nil {
+		return err
+	}
+	return l.dir.disk.Mkdir(l.path)
 }
 
 // beginClose has everything appended so far written and flushed.

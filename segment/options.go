@@ -26,6 +26,7 @@ type DirOptions struct {
 	Logger                 *slog.Logger
 	RetentionCheckInterval time.Duration // 0: 5 minutes; negative: never
 	RecoveryThreads        int           // logs recovered at once; 0: number of CPUs
+	CheckpointBytes        int64         // appended to a log between recovery points, bytes; twice that to all logs; 0: 64 MiB
 	Disk                   Disk          // nil: the real one
 	// OnOffline is called once, after every log's OnFailed, when the dir can no longer be written. Any goroutine; nil: nobody.
 	OnOffline func(error)

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +28,7 @@ func (l *Log) recover() error {
 	if l.epochs, err = readEpochs(filepath.Join(l.path, epochFileName)); err != nil {
 		l.dir.log.Warn("leader epochs unreadable, taken from the batches", "err", err)
 	}
+	onDisk := l.epochs.format()
 	rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition)
 	l.recoveryPoint = rp
 	for _, base := range bases {
@@ -53,6 +55,11 @@ func (l *Log) recover() error {
 	if err := l.recoverProducers(end); err != nil {
 		return err
 	}
+	// The batches that tell of an epoch are not read again once the recovery point has passed them.
+	if err := l.keepEpochs(onDisk); err != nil {
+		l.dir.log.Warn("leader epochs not written", "dir", l.path, "err", err)
+		return nil
+	}
 	if end > rp {
 		path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
 		if err := writeFileDurable(l.dir.disk, path, l.producers.AppendSnapshot(nil)); err != nil {
@@ -63,6 +70,15 @@ func (l *Log) recover() error {
 		}
 	}
 	return nil
+}
+
+// keepEpochs makes the leader epochs durable unless they are what is on the disk.
+func (l *Log) keepEpochs(onDisk []byte) error {
+	content := l.epochs.format()
+	if bytes.Equal(content, onDisk) {
+		return nil
+	}
+	return writeFileDurable(l.dir.disk, filepath.Join(l.path, epochFileName), content)
 }
 
 // lastOffset is one past the last offset in the segments; it is below the end only if data below the log start

@@ -233,7 +233,8 @@ func (r *segmentRecovery) accept(b batch.Batch, pos int64) (next, least int64) {
 	}
 	seg.indexes.Store(r.x)
 	seg.addIndexEntry(last, pos, b.Size(), r.log.cfg.IndexIntervalBytes)
-	if e := b.LeaderEpoch(); e > r.log.epochs.latest() {
+	// The epochs on the disk may be older than the batches, also where a truncation took some of them back.
+	if e := b.LeaderEpoch(); last >= r.log.start.Load() && e > r.log.epochs.at(last) {
 		r.log.epochs.assign(e, b.BaseOffset())
 	}
 	return pos + int64(b.Size()), last + 1

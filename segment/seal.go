@@ -32,6 +32,7 @@ func (l *Log) seal(seg *segment) {
 		return
 	}
 	err := l.sealFiles(seg, out)
+	epochsFixed := l.epochsFixed()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || seg.dropped || l.cutting {
@@ -48,7 +49,9 @@ func (l *Log) seal(seg *segment) {
 		l.checkpointDurable()
 		l.idle.Broadcast()
 	}
-	l.advanceRecoveryPoint(seg.nextOffset)
+	if epochsFixed {
+		l.advanceRecoveryPoint(seg.nextOffset)
+	}
 }
 
 // sealFiles does seal's work on the files. The segment is rolled and written, so nothing it reads changes.

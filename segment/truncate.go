@@ -100,6 +100,14 @@ func (l *Log) cutAt(offset int64) error {
 // cutFiles removes the segments behind seg, newest first, and cuts seg before the batch that holds offset.
 // It returns the offset that is appended next.
 func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) (next int64, err error) {
+	pos, next, err := l.positionOf(seg, offset)
+	if err != nil {
+		return 0, err
+	}
+	// Before anything is gone: a start that is told of more than it finds takes it for lost.
+	if err := l.lowerRecoveryPoint(next); err != nil {
+		return 0, err
+	}
 	for i := len(gone) - 1; i >= 0; i-- {
 		s := gone[i]
 		s.closeOut()
@@ -119,10 +127,6 @@ func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) (next int64,
 	if err := syncDir(l.dir.disk, l.path); err != nil {
 		return 0, err
 	}
-	pos, next, err := l.positionOf(seg, offset)
-	if err != nil {
-		return 0, err
-	}
 	seg.closeOut()
 	seg.closeHandle()
 	seg.closeIndexes()
@@ -135,6 +139,21 @@ func (l *Log) cutFiles(seg *segment, gone []*segment, offset int64) (next int64,
 		return 0, err
 	}
 	return next, l.dir.disk.Fsync(fd)
+}
+
+// lowerRecoveryPoint takes the recovery point back to offset, on the disk.
+func (l *Log) lowerRecoveryPoint(offset int64) error {
+	l.mu.Lock()
+	higher := l.recoveryPoint > offset
+	if higher {
+		l.recoveryPoint = offset
+		l.dir.recoveryPoints.set(l.topic, l.partition, offset)
+	}
+	l.mu.Unlock()
+	if !higher {
+		return nil
+	}
+	return l.dir.recoveryPoints.write()
 }
 
 // positionOf is where the batch that holds offset begins, by the file alone, and the offset that goes there.
@@ -180,11 +199,6 @@ func (l *Log) afterCut(seg *segment, next int64) error {
 	l.notified.Store(min(l.notified.Load(), end))
 	l.flushTarget = min(l.flushTarget, end)
 	l.epochs.cutEnd(end)
-	l.recoveryPoint = min(l.recoveryPoint, end)
-	l.dir.recoveryPoints.set(l.topic, l.partition, l.recoveryPoint)
-	if err := l.dir.recoveryPoints.write(); err != nil {
-		return err
-	}
 	l.dir.keeper.later(l.saveEpochs)
 	l.producers = producer.New(l.cfg.ProducerExpirationMs)
 	return l.recoverProducers(end)
