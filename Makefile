@@ -14,6 +14,9 @@ FUZZTIME  ?= 10s
 # Rounds of kill -9 under load in `make test`. How long a restart with 1 GB takes is printed there, and held to a second
 # by tools/crash/run.sh itself, on a machine that does nothing else.
 CRASH_ROUNDS ?= 10
+# Crash images of the log, and the seed of what is done to it.
+IMAGES    ?= 100000
+SEED      ?= 1
 # Rounds of filling the disk in `make test`; 20 are all there are.
 DISKFULL_ROUNDS ?= 5
 
@@ -74,6 +77,10 @@ test-diskfull: build
 ## soak: everything at once with kills and restarts for an hour: nothing lost, nothing grows (ARGS="--minutes 2" for less)
 soak: build
 	go run ./tools/soak $(ARGS)
+
+## crash-images: IMAGES (100,000) images of what a loss of power leaves of the log, each recovered and checked (SEED)
+crash-images:
+	go test ./segment/crashimages -count=1 -v -timeout 3h -run 'TestCrashImages$$' -images $(IMAGES) -seed $(SEED)
 
 ## race: the Go tests under the race detector, with the assertions that are too dear for production
 race:

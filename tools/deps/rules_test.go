@@ -39,5 +39,6 @@ var testSupport = map[string]string{
 	"replication/replicationtest":  "replication",
 	"broker/brokertest":            "broker",
 	"segment/segmenttest":          "segment",
+	"segment/crashimages":          "segment",
 	"broker/coordinator/coordtest": "broker/coordinator",
 }
