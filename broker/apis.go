@@ -69,6 +69,7 @@ func (b *Broker) table(d *dispatcher) []*api {
 		now(kmsg.OffsetForLeaderEpoch, 2, 4, b.data.OffsetForLeaderEpoch),
 		now(kmsg.DescribeConfigs, 1, 4, b.admin.DescribeConfigs),
 		now(kmsg.AlterConfigs, 0, 2, b.controller.AlterConfigs),
+		now(kmsg.AlterReplicaLogDirs, 1, 2, b.data.AlterReplicaLogDirs),
 		now(kmsg.DescribeLogDirs, 1, 5, b.admin.DescribeLogDirs),
 		now(kmsg.CreatePartitions, 0, 3, b.controller.CreatePartitions),
 		later(kmsg.DeleteGroups, 0, 3, b.groups.DeleteGroups),

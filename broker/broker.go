@@ -105,7 +105,7 @@ func (b *Broker) openPlanes() (err error) {
 	b.data = data.New(data.Options{
 		Dirs:         b.dirs,
 		Metadata:     b.meta,
-		Incomplete:   len(b.lost) > 0,
+		Lost:         b.lostPaths(),
 		SessionSlots: int(image.Config.FetchSessionSlots),
 		Logger:       b.log,
 		Now:          time.Now,

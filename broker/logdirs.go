@@ -25,6 +25,11 @@ func (l logDirs) LogDirs() []admin.LogDir {
 					OffsetLag: max(0, p.HighWatermark()-p.LogEndOffset()),
 				})
 			}
+			for _, m := range l.b.data.MovesTo(d) {
+				x.Partitions = append(x.Partitions, admin.PartitionSize{
+					Topic: m.Topic, Partition: m.Partition, Size: m.Size, OffsetLag: m.OffsetLag, Future: true,
+				})
+			}
 		}
 		out = append(out, x)
 	}

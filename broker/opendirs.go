@@ -73,6 +73,13 @@ func (b *Broker) openDirs(o Options) error {
 	return nil
 }
 
+func (b *Broker) lostPaths() (paths []string) {
+	for _, l := range b.lost {
+		paths = append(paths, l.path)
+	}
+	return paths
+}
+
 // unusable tells whether a log dir could not be opened because of the machine: a disk that fails, is read-only or is
 // not there.
 func unusable(err error) bool {

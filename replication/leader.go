@@ -14,7 +14,7 @@ type Acker interface {
 
 // AppendAsLeader appends one validated batch in the current leader epoch. The
 // bytes are copied; base offset and leader epoch are patched in the copy. With a
-// nil ack nobody is told (acks=0). An error means that nothing was appended and
+// nil ack nobody is told (acks=0). It waits while the log is being replaced (Swapping). An error means that nothing was appended and
 // ack will not be called. A duplicate of an idempotent producer is acknowledged
 // when the first append is.
 func (p *Partition) AppendAsLeader(b batch.Batch, ack Acker, token int) (segment.AppendInfo, error) {
@@ -23,7 +23,9 @@ func (p *Partition) AppendAsLeader(b batch.Batch, ack Acker, token int) (segment
 		p.role.RUnlock()
 		return segment.AppendInfo{}, ErrNotLeader
 	}
-	info, err := p.log.Append(b, p.leaderEpoch)
+	p.appending.RLock()
+	info, err := p.append(b)
+	p.appending.RUnlock()
 	p.role.RUnlock()
 	if err != nil {
 		return info, err
@@ -32,4 +34,11 @@ func (p *Partition) AppendAsLeader(b batch.Batch, ack Acker, token int) (segment
 		p.waiting.add(&p.highWatermark, info.LastOffset+1, ack, token)
 	}
 	return info, nil
+}
+
+func (p *Partition) append(b batch.Batch) (segment.AppendInfo, error) {
+	if broken := p.broken.Load(); broken != nil {
+		return segment.AppendInfo{}, *broken
+	}
+	return p.Log().Append(b, p.leaderEpoch)
 }

@@ -32,7 +32,15 @@ type Partition struct {
 	TopicID [16]byte
 	Index   int32
 
-	log *segment.Log
+	// log is replaced by a Swap, under appending; read by any goroutine.
+	log atomic.Pointer[placedLog]
+
+	// appending is held for reading by appends, for a moment, and for writing while the log is replaced. After role.
+	appending sync.RWMutex
+	broken    atomic.Pointer[error] // the log could neither be replaced nor kept
+	swapping  atomic.Bool           // the log is being replaced, or is about to be
+	// moving keeps changes of the log start from a log that is being replaced. Before role.
+	moving sync.Mutex
 
 	// role guards leaderEpoch and leads against a change while an append is
 	// under way: an append belongs to exactly one leader epoch.
@@ -51,18 +59,39 @@ type Partition struct {
 // partition leads nothing until BecomeLeader. Blocking: it may scan the log's tail.
 func Open(dir *segment.Dir, topic string, id [16]byte, index int32, cfg segment.LogConfig) (*Partition, error) {
 	p := &Partition{Topic: topic, TopicID: id, Index: index}
-	log, err := dir.OpenLog(topic, index, segment.LogOptions{
-		TopicID:   id,
+	l, err := p.openLog(dir, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.log.Store(l)
+	p.advanceHighWatermark(l.DurableOffset())
+	return p, nil
+}
+
+// placedLog is a log of the partition, in one log dir.
+type placedLog struct {
+	*segment.Log
+	retired atomic.Bool // another one has taken its place
+}
+
+// openLog opens the partition's log in dir without making it the one that is used. Blocking.
+func (p *Partition) openLog(dir *segment.Dir, cfg segment.LogConfig) (*placedLog, error) {
+	l := &placedLog{}
+	log, err := dir.OpenLog(p.Topic, p.Index, segment.LogOptions{
+		TopicID:   p.TopicID,
 		Config:    cfg,
 		OnDurable: p.advanceHighWatermark,
-		OnFailed:  p.fail,
+		OnFailed: func(err error) {
+			if !l.retired.Load() {
+				p.fail(err)
+			}
+		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open partition %s-%d: %w", topic, index, err)
+		return nil, fmt.Errorf("open partition %s-%d: %w", p.Topic, p.Index, err)
 	}
-	p.log = log
-	p.advanceHighWatermark(log.DurableOffset())
-	return p, nil
+	l.Log = log
+	return l, nil
 }
 
 // BecomeLeader starts leading in the given epoch. The epoch is on disk when it
@@ -73,8 +102,8 @@ func (p *Partition) BecomeLeader(epoch int32) error {
 	if p.leads && p.leaderEpoch == epoch {
 		return nil
 	}
-	if epoch > p.log.LeaderEpoch() {
-		if err := p.log.AssignLeaderEpoch(epoch); err != nil {
+	if log := p.Log(); epoch > log.LeaderEpoch() {
+		if err := log.AssignLeaderEpoch(epoch); err != nil {
 			return fmt.Errorf("lead %s-%d in epoch %d: %w", p.Topic, p.Index, epoch, err)
 		}
 	}
@@ -114,14 +143,15 @@ func (p *Partition) HighWatermark() int64 { return p.highWatermark.Load() }
 func (p *Partition) LastStableOffset() int64 { return p.highWatermark.Load() }
 
 // LogStartOffset is the first offset that may be read.
-func (p *Partition) LogStartOffset() int64 { return p.log.StartOffset() }
+func (p *Partition) LogStartOffset() int64 { return p.Log().StartOffset() }
 
 // LogEndOffset is one past the last appended record.
-func (p *Partition) LogEndOffset() int64 { return p.log.EndOffset() }
+func (p *Partition) LogEndOffset() int64 { return p.Log().EndOffset() }
 
 // Log is the log under the partition, for look-ups that need no role:
-// timestamps, epochs, sizes, producers.
-func (p *Partition) Log() *segment.Log { return p.log }
+// timestamps, epochs, sizes, producers. It may be replaced by one in another log dir at
+// any time, and answers segment.ErrClosed some time after that.
+func (p *Partition) Log() *segment.Log { return p.log.Load().Log }
 
 // readBound is the offset a reader of the given isolation may not reach.
 func (p *Partition) readBound(iso Isolation) int64 {
@@ -138,34 +168,45 @@ func (p *Partition) readBound(iso Isolation) int64 {
 // ranges, also those in dst when an error comes back.
 func (p *Partition) Read(dst []segment.Range, offset int64, maxBytes int, iso Isolation, minOne, block bool) ([]segment.Range, error) {
 	bound := p.readBound(iso)
-	if offset < p.log.StartOffset() || offset > p.log.EndOffset() {
-		return dst, segment.ErrOffsetOutOfRange
+	for {
+		log := p.Log()
+		if offset < log.StartOffset() || offset > log.EndOffset() {
+			return dst, segment.ErrOffsetOutOfRange
+		}
+		if offset >= bound {
+			return dst, nil
+		}
+		out, err := log.Read(dst, offset, maxBytes, bound, minOne, block)
+		if errors.Is(err, segment.ErrClosed) && log != p.Log() { // replaced meanwhile
+			dst = out
+			continue
+		}
+		return out, err
 	}
-	if offset >= bound {
-		return dst, nil
-	}
-	return p.log.Read(dst, offset, maxBytes, bound, minOne, block)
 }
 
 // ReadAll calls f with each batch from log start to the high watermark. Blocking.
 func (p *Partition) ReadAll(f func(batch.Batch) error) error {
-	return p.log.ReadBatches(p.log.StartOffset(), p.HighWatermark(), f)
+	log := p.Log()
+	return log.ReadBatches(log.StartOffset(), p.HighWatermark(), f)
 }
 
 // DeleteRecords moves the log start to offset (-1: the high watermark) and returns
 // the new log start. It is durable when it returns. Blocking.
 func (p *Partition) DeleteRecords(offset int64) (int64, error) {
-	hw := p.HighWatermark()
+	p.moving.Lock()
+	defer p.moving.Unlock()
+	log, hw := p.Log(), p.HighWatermark()
 	if offset == -1 {
 		offset = hw
 	}
 	if offset < 0 || offset > hw {
 		return -1, segment.ErrOffsetOutOfRange
 	}
-	if err := p.log.AdvanceStartOffset(offset); err != nil {
+	if err := log.AdvanceStartOffset(offset); err != nil {
 		return -1, fmt.Errorf("delete records of %s-%d before %d: %w", p.Topic, p.Index, offset, err)
 	}
-	return p.log.StartOffset(), nil
+	return log.StartOffset(), nil
 }
 
 // Delete ends the partition: waiters are told, the log is renamed aside and removed.
@@ -174,5 +215,8 @@ func (p *Partition) Delete() error {
 	p.leads = false
 	p.role.Unlock()
 	p.fail(ErrNotLeader)
-	return p.log.Delete()
+	p.appending.Lock()
+	log := p.Log()
+	p.appending.Unlock()
+	return log.Delete()
 }

@@ -229,7 +229,10 @@ func (d *Dir) loadState() (err error) {
 // goroutines at once. OnDurable is not called for what is found. ErrClosed after Close. ErrNoSpace: the disk is full; it
 // can be tried again when there is space.
 func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error) {
-	tp := topicPartition{topic, partition}
+	return d.openLog(topicPartition{topic, partition}, func() *Log { return newLog(d, topic, partition, o) })
+}
+
+func (d *Dir) openLog(tp topicPartition, create func() *Log) (*Log, error) {
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
@@ -244,7 +247,7 @@ func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error)
 	d.recovering <- struct{}{}
 	var l *Log
 	err := d.sparing(func() error {
-		l = newLog(d, topic, partition, o)
+		l = create()
 		return l.open()
 	})
 	if noSpace(err) {
@@ -261,7 +264,7 @@ func (d *Dir) OpenLog(topic string, partition int32, o LogOptions) (*Log, error)
 			_ = d.disk.Remove(l.path) // it goes only if it is empty: half made
 		}
 		delete(d.logs, tp)
-		return nil, fmt.Errorf("open log %s: %w", d.logPath(tp), err)
+		return nil, fmt.Errorf("open log %s: %w", l.path, err)
 	}
 	d.logs[tp] = l
 	return l, nil

@@ -111,7 +111,7 @@ func (s *Service) led(name string, index int32) (*replication.Partition, error) 
 // gone offline. What could still be read there is not served, as by Kafka: a client is to notice.
 func (t *topic) led(i int32) (*replication.Partition, error) {
 	if p := t.partition(i); p != nil {
-		if err := p.Log().Err(); err != nil {
+		if err := p.Err(); err != nil {
 			return nil, err
 		}
 		return p, nil

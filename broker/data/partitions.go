@@ -260,6 +260,9 @@ func (s *Service) deleteLogs(t *topic) {
 
 func (s *Service) deleteLog(p *replication.Partition) {
 	s.placement.Lock()
+	if m := s.moves[p]; m != nil {
+		m.cancel() // not waited for: it may wait for this change to be over
+	}
 	for _, ps := range s.perDir {
 		delete(ps, p)
 	}

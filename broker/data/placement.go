@@ -1,7 +1,6 @@
 package data
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -42,7 +41,7 @@ func (s *Service) survey() {
 	if s.settled || s.found != nil {
 		return
 	}
-	s.found = survey{}
+	s.found, s.futures = survey{}, map[*segment.Dir][]segment.Future{}
 	for _, d := range s.dirs {
 		names := map[string]bool{}
 		entries, err := os.ReadDir(d.Path())
@@ -55,6 +54,9 @@ func (s *Service) survey() {
 			}
 		}
 		s.found[d] = names
+		if s.futures[d], err = d.Futures(); err != nil {
+			s.log.Error("log dir cannot be listed", "dir", d.Path(), "error", err)
+		}
 	}
 }
 
@@ -82,6 +84,10 @@ func (s *Service) home(t *meta.Topic, index int32) (*segment.Dir, error) {
 	case s.settled && dir != nil || s.found[dir][tp.String()]:
 		return dir, nil
 	}
+	if f, ok := s.futureIn(dir, t.ID, index); ok {
+		// The move was decided, and the end of the process came before the last step.
+		return dir, dir.Promote(f.Name, tp.topic, index)
+	}
 	in := s.holders(tp.String())
 	switch {
 	case len(in) > 1:
@@ -95,40 +101,28 @@ func (s *Service) home(t *meta.Topic, index int32) (*segment.Dir, error) {
 		return in[0], nil
 	case dir != nil:
 		return dir, nil // made, but nothing was written yet
-	case s.incomplete && !s.settled:
+	case len(s.lost) > 0 && !s.settled:
 		return nil, fmt.Errorf("%s is in none of the log dirs that can be used: %w", tp, segment.ErrDirOffline)
 	}
 	dir, ok := s.plan(im)(tp)
 	if !ok {
 		return nil, fmt.Errorf("place %s: %w: all others are offline or cordoned", tp, segment.ErrDirOffline)
 	}
-	s.unsettled = append(s.unsettled, assignment{t.ID, index, dir})
+	if !s.settled {
+		s.unsettled = append(s.unsettled, assignment{t.ID, index, dir})
+	}
 	return dir, nil
 }
 
-// Settle ends the start: it writes down where partitions are, where the metadata does not say or says otherwise. To be
-// called once, after the first Apply. Blocking.
-func (s *Service) Settle() error {
-	s.placement.Lock()
-	list := s.unsettled
-	s.unsettled, s.found, s.settled = nil, nil, true
-	s.placement.Unlock()
-	if len(list) == 0 {
-		return nil
+// futureIn finds the future log of a partition in a dir, nil: none, as the survey found it.
+func (s *Service) futureIn(d *segment.Dir, id meta.ID, index int32) (segment.Future, bool) {
+	i := slices.IndexFunc(s.futures[d], func(f segment.Future) bool { return f.TopicID == id && f.Partition == index })
+	if i < 0 {
+		return segment.Future{}, false
 	}
-	err := s.images.Commit(func(im *meta.Image) ([]meta.Change, error) {
-		var changes []meta.Change
-		for _, a := range list {
-			if c := assign(im, a); c != nil {
-				changes = append(changes, c)
-			}
-		}
-		return changes, nil
-	})
-	if err != nil && !errors.Is(err, segment.ErrNoSpace) {
-		return fmt.Errorf("write down the log dirs of partitions: %w", err)
-	}
-	return nil // without space it is done at the next start
+	f := s.futures[d][i]
+	s.futures[d] = slices.Delete(s.futures[d], i, i+1)
+	return f, true
 }
 
 // assign is the change that has a partition in a log dir of this node; nil if there is no such partition, or it is

@@ -58,10 +58,12 @@ func (s *Service) BeginProduce(r *server.Request, wait bool) bool {
 		r.Fail("malformed Produce request: " + err.Error())
 		return true
 	}
-	if heavy := op.heavy(); heavy && !wait {
+	heavy, swapping := op.heavy()
+	if (heavy || swapping) && !wait {
 		op.free()
 		return false
-	} else if heavy {
+	}
+	if heavy {
 		// More at a time would be no faster and take the memory of that many batches.
 		s.working <- struct{}{}
 		defer func() { <-s.working }()
@@ -120,8 +122,9 @@ func (op *produceOp) topic(t *wire.ProduceTopic) (*topic, *kerr.Error) {
 	return nil, kerr.UnknownTopicOrPartition
 }
 
-// heavy says whether a batch of the request needs more than a look at its bytes.
-func (op *produceOp) heavy() bool {
+// heavy says whether a batch of the request needs more than a look at its bytes; and whether one may have to wait
+// because the log it goes to is being replaced by one in another log dir.
+func (op *produceOp) heavy() (heavy, swapping bool) {
 	nowMs := op.s.now().UnixMilli()
 	for i := range op.req.Topics {
 		t := &op.req.Topics[i]
@@ -132,11 +135,14 @@ func (op *produceOp) heavy() bool {
 		cfg := x.config.Load()
 		for j := range t.Partitions {
 			if b := batch.Batch(t.Partitions[j].Records); len(b) >= batch.HeaderSize && needsWorker(cfg, b, nowMs) {
-				return true
+				heavy = true
+			}
+			if p := x.partition(t.Partitions[j].Index); p != nil && p.Swapping() {
+				swapping = true
 			}
 		}
 	}
-	return false
+	return heavy, swapping
 }
 
 // appendAll appends each batch of the request in order and notes the outcome.

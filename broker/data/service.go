@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"millrace/broker/meta"
@@ -17,20 +18,26 @@ type Service struct {
 	dirs   []*segment.Dir
 	byID   map[meta.ID]*segment.Dir // dirs by directory.id
 	images Metadata
-	// incomplete: some log dir could not be opened; a partition that is not found may be in it.
-	incomplete bool
-	log        *slog.Logger
-	now        func() time.Time
-	usable     func(*segment.Dir) int64 // free bytes; tests have their own
+	lost   []string // paths of log dirs that could not be opened: what is not found may be in them
+	log    *slog.Logger
+	now    func() time.Time
+	usable func(*segment.Dir) int64 // free bytes; tests have their own
 
 	topics    table
 	applying  sync.Mutex // serialises changes of topics
 	placement sync.Mutex // guards the fields below
 	perDir    map[*segment.Dir]map[*replication.Partition]struct{}
 	preferred map[topicPartition]*segment.Dir // asked for by AlterReplicaLogDirs before the partition is
-	found     survey                          // of the log dirs; from the first Apply to Settle
-	settled   bool                            // the first Apply is over
-	unsettled []assignment                    // where partitions were found, other than the metadata says
+	moves     map[*replication.Partition]*move
+	futures   map[*segment.Dir][]segment.Future // like found
+	found     survey                            // of the log dirs; from the first Apply to Settle
+	settled   bool                              // the first Apply is over
+	unsettled []assignment                      // where partitions were found, other than the metadata says
+
+	altering sync.Mutex    // serialises AlterReplicaLogDirs; before applying and placement
+	closing  atomic.Bool   // moves end, and none begins
+	copying  chan struct{} // holds a value for each move that copies
+	throttle throttle      // of moves
 
 	reopening reopening
 
@@ -52,8 +59,8 @@ type Metadata interface {
 type Options struct {
 	Dirs         []*segment.Dir
 	Metadata     Metadata
-	Incomplete   bool // some log dir could not be opened
-	SessionSlots int  // fetch sessions kept at most
+	Lost         []string // paths of log dirs that could not be opened
+	SessionSlots int      // fetch sessions kept at most
 	Logger       *slog.Logger
 	Now          func() time.Time
 }
@@ -62,18 +69,20 @@ type Options struct {
 // request.
 func New(o Options) *Service {
 	s := &Service{
-		dirs:       o.Dirs,
-		byID:       map[meta.ID]*segment.Dir{},
-		images:     o.Metadata,
-		incomplete: o.Incomplete,
-		log:        o.Logger,
-		now:        o.Now,
+		dirs:   o.Dirs,
+		byID:   map[meta.ID]*segment.Dir{},
+		images: o.Metadata,
+		lost:   o.Lost,
+		log:    o.Logger,
+		now:    o.Now,
 		usable: func(d *segment.Dir) int64 {
 			_, usable := d.Usage()
 			return usable
 		},
 		perDir:    map[*segment.Dir]map[*replication.Partition]struct{}{},
 		preferred: map[topicPartition]*segment.Dir{},
+		moves:     map[*replication.Partition]*move{},
+		copying:   make(chan struct{}, copyAtOnce),
 		working:   make(chan struct{}, runtime.GOMAXPROCS(0)),
 		sessions:  newSessionCache(o.SessionSlots),
 	}
@@ -90,5 +99,6 @@ func New(o Options) *Service {
 // connections before.
 func (s *Service) Close() {
 	s.reopening.close()
+	s.stopMoves()
 	s.reads.stop()
 }
