@@ -39,6 +39,7 @@ type produceResult struct {
 	logStart     int64
 	message      string
 	records      []batch.RecordError
+	lost         error // the append was taken, and will never be acknowledged; set by Appended
 }
 
 var produceOps = sync.Pool{New: func() any { return new(produceOp) }}
@@ -228,7 +229,7 @@ func (op *produceOp) mayAppend(t *topic) error {
 // Appended is called when one batch counts as written, or never will.
 func (op *produceOp) Appended(slot int, err error) {
 	if err != nil {
-		op.results[slot] = produceResult{err: ErrorCode(err), baseOffset: -1, appendTimeMs: -1, logStart: -1, message: err.Error()}
+		op.results[slot].lost = err // the loop may be at the other fields yet
 	}
 	if op.pending.Add(-1) == 0 {
 		op.finish()
@@ -239,6 +240,11 @@ func (op *produceOp) Appended(slot int, err error) {
 // connection, which is the only way to tell such a producer.
 func (op *produceOp) finish() {
 	r := op.r
+	for i := range op.results {
+		if err := op.results[i].lost; err != nil {
+			op.results[i] = produceResult{err: ErrorCode(err), baseOffset: -1, appendTimeMs: -1, logStart: -1, message: err.Error()}
+		}
+	}
 	if op.req.Acks == 0 {
 		for i := range op.results {
 			if op.results[i].err != 0 {
