@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"net"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"millrace/bench/internal/histogram"
 	"millrace/bench/internal/result"
@@ -23,6 +27,9 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		"acks":                  {[]string{"--acks", "2"}, "--acks"},
 		"process id":            {[]string{"--broker-pid", "1,x"}, "--broker-pid"},
 		"no partitions":         {[]string{"--partitions", "0"}, "--partitions"},
+		"no producers":          {[]string{"--producers", "0"}, "--producers"},
+		"raw to partitions":     {[]string{"--raw", "--partitions", "2"}, "--raw"},
+		"raw batch too large":   {[]string{"--raw", "--batch-records", "2000"}, "--request-bytes"},
 	} {
 		if _, err := parseOptions(tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error is %v, want one about %s", name, err, tc.want)
@@ -66,6 +73,43 @@ func TestValuesAreOfTheSizeAskedForAndTheSameInEveryRun(t *testing.T) {
 	}
 	if _, err := makeValues("poems", 16); err == nil {
 		t.Error("an unknown payload is accepted")
+	}
+}
+
+func TestARawRequestGoesToTheTopicsThatFollow(t *testing.T) {
+	for _, tc := range []struct {
+		topics, spread int
+		records        int64
+	}{{1, 1, 963}, {10, 10, 102}, {100, 64, 16}} {
+		o, err := parseOptions([]string{"--raw", "--topics", strconv.Itoa(tc.topics)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := o.newRawLoad()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.spread != tc.spread || l.records != tc.records || l.size != tc.records*int64(tc.spread) {
+			t.Errorf("%d topics: %d topics in a request, %d records for each", tc.topics, l.spread, l.records)
+		}
+		seen := map[string]bool{}
+		var head []byte
+		for i := range int64((tc.topics + tc.spread - 1) / tc.spread) {
+			var frame net.Buffers
+			frame, head = l.request(head, i)
+			b := bytes.Join(frame, nil)
+			req := kmsg.NewPtrProduceRequest()
+			req.SetVersion(rawVersion)
+			if err := req.ReadFrom(b[4+8+2+4:]); err != nil || int(binary.BigEndian.Uint32(b)) != len(b)-4 {
+				t.Fatalf("request %d of %d bytes: %v", i, len(b), err)
+			}
+			for _, rt := range req.Topics {
+				seen[rt.Topic] = true
+			}
+		}
+		if len(seen) != tc.topics {
+			t.Errorf("%d of %d topics are written", len(seen), tc.topics)
+		}
 	}
 }
 

@@ -70,9 +70,10 @@ func (p *phase) end(w io.Writer, name string, publish, endToEnd *histogram.Histo
 	used, own := broker.Since(p.broker), client.Since(p.client)
 	n := p.done.Load()
 	r := result.Phase{
-		Label: p.o.label, Phase: name, Topics: p.o.topics, Partitions: p.o.partitions, Size: p.o.size, Acks: p.o.acks,
+		Label: p.o.label, Phase: name, Topics: p.o.topics, Partitions: p.o.partitions,
+		Producers: p.o.producers, Consumers: p.o.consumers, Keys: p.o.keys, Size: p.o.size, Acks: p.o.acks,
 		Compression: p.o.compression, Idempotent: p.o.idempotent, Rate: p.o.rate,
-		Records: n, Errors: p.fails.Load(), Seconds: round(seconds, 3), RecordsPerS: round(float64(n)/seconds, 0),
+		Records: n, CutShort: n < p.o.records && p.fails.Load() == 0, Errors: p.fails.Load(), Seconds: round(seconds, 3), RecordsPerS: round(float64(n)/seconds, 0),
 		BrokerCPUS: round(used.CPUSeconds(), 2), BrokerUserS: round(used.UserSeconds, 2), BrokerSysS: round(used.SysSeconds, 2),
 		BrokerRSSMiB: round(used.RSSMiB, 1), BrokerPeakMiB: round(used.PeakMiB, 1),
 		ClientCPUS: round(own.CPUSeconds(), 2),
