@@ -6,13 +6,19 @@ import (
 	"time"
 )
 
+// Bytes of a batch's header, and of those that its length does not count.
+const (
+	batchHeader   = 61
+	batchOverhead = 12
+)
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encodeBatch is a record batch (format 2, no compression, no producer id) of n of the
 // values, from number first on.
 func encodeBatch(values [][]byte, first, n int, at time.Time) []byte {
 	be := binary.BigEndian
-	b := make([]byte, 61, 61+n*(len(values[0])+16))
+	b := make([]byte, batchHeader, batchHeader+n*(len(values[0])+16))
 	for i := range n {
 		value := values[(first+i)%len(values)]
 		// Attributes, deltas of timestamp and offset, no key, and the value's length.
@@ -24,9 +30,9 @@ func encodeBatch(values [][]byte, first, n int, at time.Time) []byte {
 		b = append(b, value...)
 		b = append(b, 0) // no headers
 	}
-	be.PutUint32(b[8:], uint32(len(b)-12)) // length
-	b[16] = 2                              // magic
-	be.PutUint32(b[23:], uint32(n-1))      // last offset delta
+	be.PutUint32(b[8:], uint32(len(b)-batchOverhead)) // length
+	b[16] = 2                                         // magic
+	be.PutUint32(b[23:], uint32(n-1))                 // last offset delta
 	ms := uint64(at.UnixMilli())
 	be.PutUint64(b[27:], ms)
 	be.PutUint64(b[35:], ms)

@@ -16,6 +16,9 @@ func (o *options) consumerOptions() []kgo.Opt {
 // consume is the phase that only reads: the first records of every partition, until
 // the number asked for is there. Connecting and looking up metadata are part of it.
 func (o *options) consume(ctx context.Context, w io.Writer) error {
+	if o.raw {
+		return o.consumeRaw(ctx, w)
+	}
 	ctx, cancel := context.WithTimeout(ctx, o.maxTime)
 	defer cancel()
 	ph, err := o.begin()
@@ -32,17 +35,17 @@ func (o *options) consume(ctx context.Context, w io.Writer) error {
 	consumers.poll(reading, func(fetches kgo.Fetches) {
 		fetches.EachError(func(topic string, partition int32, err error) {
 			if reading.Err() == nil {
-				ph.fail(fmt.Errorf("%s-%d: %w", topic, partition, err))
+				ph.Fail(fmt.Errorf("%s-%d: %w", topic, partition, err))
 			}
 		})
-		if ph.done.Add(int64(fetches.NumRecords())) >= o.records {
+		if ph.Done.Add(int64(fetches.NumRecords())) >= o.records {
 			done()
 		}
 	})
-	if n := ph.done.Load(); n < o.records {
-		ph.fail(fmt.Errorf("only %d of %d records came in %v", n, o.records, o.maxTime))
+	if n := ph.Done.Load(); n < o.records {
+		ph.Fail(fmt.Errorf("only %d of %d records came in %v", n, o.records, o.maxTime))
 	}
-	return ph.end(w, "consume", nil, nil)
+	return o.end(w, ph, "consume", nil, nil)
 }
 
 // consumers are clients that share the partitions of a phase.

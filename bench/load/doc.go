@@ -9,5 +9,6 @@
 //
 // With --raw the produce phase uses plain sockets and batches that were encoded before
 // the clock started, many topics in a request, so that thousands of topics cost the
-// client no more than one; its latency is that of a request.
+// client no more than one; its latency is that of a request. The consume phase then
+// counts records by the headers of their batches.
 package main

@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"millrace/bench/internal/histogram"
+	"millrace/bench/internal/pace"
+	"millrace/bench/internal/payload"
 )
 
 // arrival is how long after the last acknowledgement the consumers may take for the rest.
@@ -31,12 +33,12 @@ func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer producers.close()
-	values, err := makeValues(o.payload, o.size)
+	values, err := payload.Values(o.payload, o.size)
 	if err != nil {
 		return err
 	}
 	if o.rate > 0 {
-		spareProcessors()
+		pace.SpareProcessors()
 	}
 	ph, err := o.begin()
 	if err != nil {
@@ -52,7 +54,7 @@ func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
 		consumers.poll(reading, func(fetches kgo.Fetches) {
 			now, n := time.Now(), int64(0)
 			fetches.EachRecord(func(r *kgo.Record) {
-				e2e.Add(now.Sub(sentAt(r.Value)))
+				e2e.Add(now.Sub(payload.SentAt(r.Value)))
 				n++
 			})
 			if got.Add(n) >= o.records {
@@ -67,11 +69,11 @@ func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
 	case <-time.After(arrival):
 	}
 	if n := got.Load(); n < o.records {
-		ph.fail(fmt.Errorf("only %d of %d records came back", n, o.records))
+		ph.Fail(fmt.Errorf("only %d of %d records came back", n, o.records))
 	}
 	stop()
 	<-finished
-	return ph.end(w, "e2e", publish, e2e)
+	return o.end(w, ph, "e2e", publish, e2e)
 }
 
 // newTailConsumers returns clients that read each partition from exactly the offset

@@ -97,6 +97,9 @@ func TestEveryModeAgainstAServer(t *testing.T) {
 				t.Fatalf("lines are %+v", got)
 			}
 			n := strconv.FormatInt(got[0].Records, 10)
+			if got = run(append(args, "--mode", "consume", "--records", n, "--raw", "--consumers", "3")...); len(got) != 1 || strconv.FormatInt(got[0].Records, 10) != n {
+				t.Errorf("lines are %+v", got)
+			}
 			if got = run(append(args, "--mode", "consume", "--records", n, "--delete")...); len(got) != 1 || got[0].Records < 20000 {
 				t.Errorf("lines are %+v", got)
 			}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"millrace/bench/internal/payload"
 )
 
 // options is one invocation, as the flags gave it.
@@ -92,7 +94,7 @@ func parseOptions(args []string) (*options, error) {
 	f.IntVar(&o.inflight, "inflight", 5, "produce requests in flight per broker (an idempotent producer always has 5)")
 	f.Float64Var(&o.rate, "rate", 0, "records per second over all topics; 0 is as fast as possible")
 	f.StringVar(&o.payload, "payload", "text", "text (compresses about 4:1) | random | zero")
-	f.BoolVar(&o.raw, "raw", false, "produce ready-made batches on plain sockets, many topics in a request: --producers connections, --inflight requests on each; one broker, not idempotent, one partition a topic")
+	f.BoolVar(&o.raw, "raw", false, "plain sockets: produce ready-made batches, many topics in a request, on --producers connections with --inflight requests each (not idempotent, one partition a topic); consume without decoding")
 	f.IntVar(&o.batchRecords, "batch-records", 16, "least records of a --raw batch; fewer topics than fill a request have larger batches")
 	f.IntVar(&o.requestBytes, "request-bytes", 1<<20, "bytes of values in a --raw request")
 	f.DurationVar(&o.fetchWait, "fetch-wait", 500*time.Millisecond, "consumer's longest fetch wait")
@@ -121,8 +123,8 @@ func parseOptions(args []string) (*options, error) {
 // check refuses values that would only fail later, and settles what depends on another
 // option: an idempotent producer needs acks=all.
 func (o *options) check() error {
-	if o.size < stampBytes {
-		return fmt.Errorf("--size must be at least %d", stampBytes)
+	if o.size < payload.StampBytes {
+		return fmt.Errorf("--size must be at least %d", payload.StampBytes)
 	}
 	if o.topics < 1 || o.partitions < 1 || o.records < 1 {
 		return errors.New("--topics, --partitions and --records must be positive")
@@ -131,8 +133,11 @@ func (o *options) check() error {
 		return errors.New("--producers, --consumers, --in-a-row and --inflight must be positive, and --keys not negative")
 	}
 	if o.raw {
-		if o.partitions != 1 || len(o.seeds) != 1 || o.rate > 0 || o.keys > 0 || o.compression != "none" {
-			return errors.New("--raw is for one broker and topics of one partition, without --rate, --keys and --compression")
+		if len(o.seeds) != 1 || o.rate > 0 || o.keys > 0 || o.compression != "none" {
+			return errors.New("--raw is for one broker, without --rate, --keys and --compression")
+		}
+		if o.partitions != 1 && o.mode != "consume" {
+			return errors.New("--raw produces to topics of one partition only")
 		}
 		if o.batchRecords < 1 || o.requestBytes < o.batchRecords*o.size {
 			return errors.New("--request-bytes must hold at least one batch of --batch-records")

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"millrace/bench/internal/histogram"
+	"millrace/bench/internal/pace"
+	"millrace/bench/internal/payload"
 )
 
 // grace is how long what was sent before a phase was cut may take to be acknowledged.
@@ -74,14 +76,14 @@ func (o *options) produce(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer producers.close()
-	values, err := makeValues(o.payload, o.size)
+	values, err := payload.Values(o.payload, o.size)
 	if err != nil {
 		return err
 	}
 	sending, ctx, cancel := o.phaseTime(ctx)
 	defer cancel()
 	if o.rate > 0 {
-		spareProcessors()
+		pace.SpareProcessors()
 	}
 	ph, err := o.begin()
 	if err != nil {
@@ -90,7 +92,7 @@ func (o *options) produce(ctx context.Context, w io.Writer) error {
 	publish := new(histogram.Histogram)
 	s := sender{o: o, values: values, keys: makeKeys(o.keys), ph: ph, publish: publish}
 	s.run(sending, ctx, producers)
-	return ph.end(w, "produce", publish, nil)
+	return o.end(w, ph, "produce", publish, nil)
 }
 
 // phaseTime gives the time in which records may be sent, and the time in which they may

@@ -16,6 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"millrace/bench/internal/histogram"
+	"millrace/bench/internal/measure"
+	"millrace/bench/internal/payload"
 )
 
 // rawVersion of Produce is the newest whose encoding has no tagged fields and that every
@@ -35,7 +37,7 @@ type rawLoad struct {
 	records int64    // in a batch
 	spread  int      // topics in a request
 	size    int64    // records in a request
-	ph      *phase
+	ph      *measure.Stretch
 	publish *histogram.Histogram
 	// next is the number of the next request of the phase.
 	next atomic.Int64
@@ -45,15 +47,15 @@ type rawLoad struct {
 const rawVariants = 16
 
 func (o *options) newRawLoad() (*rawLoad, error) {
-	values, err := makeValues(o.payload, o.size)
+	values, err := payload.Values(o.payload, o.size)
 	if err != nil {
 		return nil, err
 	}
 	l := &rawLoad{o: o, topics: o.topicNames(), publish: new(histogram.Histogram)}
 	total := o.requestBytes / o.size
 	l.spread = min(o.topics, max(total/o.batchRecords, 1))
-	// A record in a batch has up to 14 bytes besides its value, a batch 61.
-	n := max(min(total/l.spread, (o.batchBytes-61)/(o.size+14)), 1)
+	// A record in a batch has up to 14 bytes besides its value, a batch its header.
+	n := max(min(total/l.spread, (o.batchBytes-batchHeader)/(o.size+14)), 1)
 	l.records, l.size = int64(n), int64(n*l.spread)
 	now := time.Now()
 	for v := range rawVariants {
@@ -86,12 +88,12 @@ func (o *options) produceRaw(ctx context.Context, w io.Writer) error {
 		defer end()
 		done.Go(func() {
 			if err := l.drive(sending, c); err != nil {
-				l.ph.fail(err)
+				l.ph.Fail(err)
 			}
 		})
 	}
 	done.Wait()
-	return l.ph.end(w, "produce", l.publish, nil)
+	return o.end(w, l.ph, "produce", l.publish, nil)
 }
 
 // drive sends requests on one connection and returns when all are answered.
@@ -214,10 +216,10 @@ func (l *rawLoad) count(body []byte) error {
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				l.ph.fail(fmt.Errorf("%s-%d: %w", t.Topic, p.Partition, err))
+				l.ph.Fail(fmt.Errorf("%s-%d: %w", t.Topic, p.Partition, err))
 				continue
 			}
-			l.ph.done.Add(l.records)
+			l.ph.Done.Add(l.records)
 		}
 	}
 	if len(resp.Topics) != l.spread {
