@@ -2,6 +2,7 @@ package segment
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -27,6 +28,7 @@ type Log struct {
 	mu        sync.Mutex
 	idle      sync.Cond // signalled when inFlight or cutting ends; uses mu
 	path      string    // partition directory
+	name      string    // its last element
 	fresh     bool      // the directory may not be on the disk yet
 	loose     bool      // leader-epoch-checkpoint was written while it was fresh, and may not be on the disk
 	cfg       LogConfig
@@ -37,11 +39,15 @@ type Log struct {
 	epochs    epochCache
 
 	// Submission to the writer.
-	queued   bool // in the writer's list
-	inFlight bool // a write or flush is under way
-	marks    markRing
-	points   pointRing
-	// flushTarget is the offset up to which an Async log was asked to flush.
+	queued      bool   // in one of the writer's lists, to be committed
+	spillQueued bool   // likewise, to be spilled
+	inFlight    bool   // a commit or flush is under way
+	writing     bool   // a write of a segment file is under way: a commit or a spill
+	emptying    bool   // everything committed is to be spilled now
+	journaled   uint64 // generation of the last journal file that has something of the log; 0: none
+	marks       markRing
+	points      pointRing
+	// flushTarget is the offset up to which an Async log was asked to flush. Nothing is committed before it has.
 	flushTarget int64
 	unflushed   int64 // records appended since the last flush request, for flush.messages
 	unflushedAt int64 // when the oldest of them was appended, ms
@@ -52,11 +58,11 @@ type Log struct {
 
 	// Recovery point.
 	recoveryPoint   int64
-	pending         *checkpoint // waits until its offset is durable
+	pending         *checkpoint // being made
 	sinceCheckpoint int64       // bytes appended since the last checkpoint was taken
-	checkpointing   bool
-	snapshotAt      string     // file of the newest snapshot made by a checkpoint
-	epochMu         sync.Mutex // serialises writing leader-epoch-checkpoint; before mu
+	sinceSnapshot   int64       // and since the last one with a producer snapshot
+	snapshotAt      string      // file of the newest snapshot made by a checkpoint
+	epochMu         sync.Mutex  // serialises writing leader-epoch-checkpoint; before mu
 
 	cutting bool // Truncate is changing files
 	closing bool // Dir.Close has begun
@@ -95,6 +101,7 @@ func (l *Log) SetConfig(c LogConfig) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cfg.Durability == Async && c.Durability != Async {
+		l.commitAsync()
 		l.flushTarget = l.end.Load()
 		l.submit()
 	}
@@ -124,6 +131,7 @@ func (l *Log) FirstUnstableOffset() (int64, bool) {
 func newLog(d *Dir, topic string, partition int32, o LogOptions) *Log {
 	l := &Log{dir: d, topic: topic, partition: partition, opts: o, cfg: o.Config}
 	l.path = d.logPath(topicPartition{topic, partition})
+	l.name = filepath.Base(l.path)
 	l.idle.L = &l.mu
 	l.tail = tail{pool: d.pool, align: d.align, class: slab.Small}
 	l.producers = producer.New(o.Config.ProducerExpirationMs)

@@ -202,6 +202,7 @@ func (l *Log) roll(now int64) error {
 	}
 	l.tail.close()
 	l.tail.partial = nil
+	l.sinceSnapshot = 0
 	snapshot, at := l.producers.AppendSnapshot(nil), l.end.Load()
 	path := filepath.Join(l.path, baseName(at)+snapshotSuffix)
 	l.dir.keeper.later(func() { l.writeSnapshot(path, snapshot) })

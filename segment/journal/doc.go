@@ -23,11 +23,11 @@
 // # What always holds
 //
 //	a turn is believed whole or not at all
-//	a file is used again only after everything in it is in segment files, on the disk, below the logs' recovery points or not;
-//	and after its first block was overwritten, on the disk: what was in it does not come back
+//	a file is used again only after everything in it is in segment files, on the disk, and after its first block was
+//	overwritten, on the disk: what was in it does not come back
 //
 // # Who calls what
 //
-// Place and Done are the writer's, Turn belongs to whoever fills it. Cut, Recycle and Prepare may be called from one other
+// Claim, Place and Done are the writer's, Turn belongs to whoever fills it. Cut, Recycle and Prepare may be called from one other
 // goroutine, and block. Scan is for the start, before there is a Journal.
 package journal

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -21,12 +20,13 @@ const (
 
 // Journal is the files that turns go to.
 type Journal struct {
+	disk  Files
 	dir   string
 	limit int64 // bytes of the largest file
 	flags int   // O_DIRECT or 0
 
 	mu         sync.Mutex
-	landed     sync.Cond // no turn is under way any more, or never will be again
+	landed     sync.Cond // a turn was placed, or is written, or never will be
 	current    *file
 	full       []*file // oldest generation first; to be recycled
 	spare      []*file // the largest comes last
@@ -35,16 +35,8 @@ type Journal struct {
 	generation uint64
 	sequence   uint64 // of the last turn placed
 	done       uint64 // of the last turn written
+	claimed    bool   // the writer is putting together a turn for the room it was told
 	broken     bool
-}
-
-// file is one journal file. Its blocks have all been written, so that a write in it changes no metadata.
-type file struct {
-	path       string
-	fd         int
-	size       int64
-	used       int64
-	generation uint64
 }
 
 // Place is where a turn goes.
@@ -55,10 +47,10 @@ type Place struct {
 	Generation uint64
 }
 
-// New makes a journal without files in dir, which exists and has none. Files are at most limit bytes. direct says that
-// they are written with O_DIRECT.
-func New(dir string, limit int64, direct bool) *Journal {
-	j := &Journal{dir: dir, limit: max(limit, firstBytes)}
+// New makes a journal without files in dir, which exists and has none. Files are at most limit bytes, a multiple of
+// Block. direct says that they are written with O_DIRECT.
+func New(disk Files, dir string, limit int64, direct bool) *Journal {
+	j := &Journal{disk: disk, dir: dir, limit: limit}
 	j.landed.L = &j.mu
 	if direct {
 		j.flags = unix.O_DIRECT
@@ -70,6 +62,26 @@ func New(dir string, limit int64, direct bool) *Journal {
 func (j *Journal) Room() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.room()
+}
+
+// Claim is Room, and it stays so until Place or Unclaim. The writer only.
+func (j *Journal) Claim() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.claimed = true
+	return j.room()
+}
+
+// Unclaim ends a Claim without a turn.
+func (j *Journal) Unclaim() {
+	j.mu.Lock()
+	j.claimed = false
+	j.mu.Unlock()
+	j.landed.Broadcast()
+}
+
+func (j *Journal) room() int64 {
 	room := int64(0)
 	if j.current != nil {
 		room = j.current.size - j.current.used
@@ -80,7 +92,7 @@ func (j *Journal) Room() int64 {
 	return room
 }
 
-// Place seals the turn, which is at most Room bytes long, and says where it has to be written. One turn is under way at a
+// Place seals the turn, which is at most as long as Claim said, and says where it has to be written. One turn is under way at a
 // time: Done follows. The writer only.
 func (j *Journal) Place(t *Turn) Place {
 	j.mu.Lock()
@@ -88,6 +100,7 @@ func (j *Journal) Place(t *Turn) Place {
 	if j.done != j.sequence {
 		panic("journal: a turn is under way")
 	}
+	j.claimed = false
 	n := int64(t.Size())
 	if j.current == nil || j.current.size-j.current.used < n {
 		last := len(j.spare) - 1
@@ -104,6 +117,7 @@ func (j *Journal) Place(t *Turn) Place {
 	j.sequence++
 	p := Place{Fd: f.fd, Offset: f.used, Bytes: t.seal(f.generation, j.sequence), Generation: f.generation}
 	f.used += n
+	j.landed.Broadcast()
 	return p
 }
 
@@ -158,6 +172,9 @@ func (j *Journal) Full() bool {
 func (j *Journal) Cut(everything bool) (generation uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	for j.claimed && !j.broken {
+		j.landed.Wait()
+	}
 	if f := j.current; f != nil && (everything || f.used >= f.size-f.size/4) {
 		j.retire()
 	}
@@ -180,7 +197,7 @@ func (j *Journal) Recycle(generation uint64) error {
 		}
 		f := j.full[0]
 		j.mu.Unlock()
-		if err := invalidate(f.fd); err != nil {
+		if err := j.invalidate(f.fd); err != nil {
 			return fmt.Errorf("recycle %s: %w", f.path, err)
 		}
 		j.mu.Lock()
@@ -189,7 +206,7 @@ func (j *Journal) Recycle(generation uint64) error {
 		if f.size < j.largest() {
 			j.files--
 			j.mu.Unlock()
-			f.remove()
+			_ = j.remove(f)
 			continue
 		}
 		j.spare = append(j.spare, f)
@@ -235,7 +252,7 @@ func (j *Journal) Prepare() error {
 	path := filepath.Join(j.dir, fmt.Sprintf("%08d", j.names))
 	j.files++
 	j.mu.Unlock()
-	f, err := create(path, size, j.flags)
+	f, err := j.create(path, size)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
@@ -258,15 +275,10 @@ func (j *Journal) Close(keep bool) error {
 			unix.Close(f.fd)
 			continue
 		}
-		if err := f.remove(); err != nil && first == nil {
+		if err := j.remove(f); err != nil && first == nil {
 			first = err
 		}
 	}
 	j.full, j.spare = nil, nil
 	return first
-}
-
-func (f *file) remove() error {
-	unix.Close(f.fd)
-	return os.Remove(f.path)
 }

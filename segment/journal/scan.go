@@ -98,7 +98,7 @@ func parseTurns(b []byte) (turns []turn) {
 }
 
 // Discard removes all journal files in dir, on the disk. What they hold is no longer needed.
-func Discard(dir string) error {
+func Discard(disk Files, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
@@ -107,9 +107,9 @@ func Discard(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+		if err := disk.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
-	return syncDir(dir)
+	return syncDir(disk, dir)
 }

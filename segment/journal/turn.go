@@ -21,6 +21,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// Overhead is what a turn with one entry for the partition directory name needs besides the entry's bytes, without padding.
+func Overhead(name string) int64 { return int64(turnHeader + entryHeader + len(name)) }
+
 // Entry is a piece of one segment file.
 type Entry struct {
 	Name     string // of the partition directory
