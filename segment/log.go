@@ -28,7 +28,6 @@ type Log struct {
 	mu        sync.Mutex
 	idle      sync.Cond // signalled when inFlight or cutting ends; uses mu
 	path      string    // partition directory
-	name      string    // its last element
 	fresh     bool      // the directory may not be on the disk yet
 	loose     bool      // leader-epoch-checkpoint was written while it was fresh, and may not be on the disk
 	cfg       LogConfig
@@ -128,10 +127,12 @@ func (l *Log) FirstUnstableOffset() (int64, bool) {
 	return l.producers.FirstUnstableOffset()
 }
 
+// name is that of the partition directory.
+func (l *Log) name() string { return filepath.Base(l.path) }
+
 func newLog(d *Dir, topic string, partition int32, o LogOptions) *Log {
 	l := &Log{dir: d, topic: topic, partition: partition, opts: o, cfg: o.Config}
 	l.path = d.logPath(topicPartition{topic, partition})
-	l.name = filepath.Base(l.path)
 	l.idle.L = &l.mu
 	l.tail = tail{pool: d.pool, align: d.align, class: slab.Small}
 	l.producers = producer.New(o.Config.ProducerExpirationMs)

@@ -46,7 +46,7 @@ func (w *writer) turnTakes(l *Log, n int64) bool {
 	if room == 0 {
 		room = w.dir.journal.Room()
 	}
-	return n+journal.Overhead(l.name) <= min(room, maxTurn)
+	return n+journal.Overhead(l.name()) <= min(room, maxTurn)
 }
 
 // startTurn writes what the logs in w.small have, as much as fits, as one turn.
@@ -86,11 +86,11 @@ func (w *writer) addPart(l *Log) bool {
 	seg := l.firstUncommitted()
 	upTo := mark{seg, seg.size, seg.nextOffset}
 	n := int(upTo.pos - seg.committed)
-	if !t.content.Fits(l.name, n, w.room) {
+	if !t.content.Fits(l.name(), n, w.room) {
 		return false
 	}
 	dst := t.content.Add(&journal.Entry{
-		Name: l.name, TopicID: l.opts.TopicID, Segment: seg.baseOffset, Position: seg.committed, End: upTo.offset,
+		Name: l.name(), TopicID: l.opts.TopicID, Segment: seg.baseOffset, Position: seg.committed, End: upTo.offset,
 	}, n)
 	if l.tail.copyOut(seg, seg.committed, dst) != n {
 		panic(fmt.Sprintf("segment: %s: bytes to be committed are not in memory", seg.path))
