@@ -5,8 +5,8 @@
 // A Dir is one log dir. Each partition has a directory NAME-N with Apache Kafka's files, byte for byte: segments
 // (BASE.log) of record batches as they are on the wire, sparse indexes (BASE.index, BASE.timeindex, BASE.txnindex),
 // producer snapshots (OFFSET.snapshot), leader-epoch-checkpoint and partition.metadata. In the dir itself:
-// meta.properties, .lock, recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown, and
-// .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written
+// meta.properties, .lock, recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown, the files
+// of the commit journal in .journal (package journal), and .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written
 // (reserve.go). Until there is a reserve again, other logs are given no space.
 //
 // The active segment is preallocated in steps; zeros are the end. Sealed and cleanly closed files are cut to size.
@@ -14,13 +14,17 @@
 // # The way of a batch
 //
 //	Append   under the log's mutex: producer check, offsets, copy to the tail slab, index, then submit
-//	writer   one goroutine per dir: everything pending of a log in one write, one write in flight per log
-//	complete durable offset advances, OnDurable, slabs that are written become the evictable hot tail
-//	Read     from slabs while they are there, else ranges of the file
+//	writer   one goroutine per dir: everything pending of a log at once, one commit in flight per log: by a write to its
+//	         segment or, with those of other logs, by a write to the journal (commit.go)
+//	complete durable offset advances, OnDurable
+//	spill    what the journal made durable goes to the segment in a large write; slabs that are written become the
+//	         evictable hot tail
+//	round    a checkpoint of all logs: segments flushed, recovery points advanced, journal files free again (checkpoint.go)
+//	Read     from slabs while they are there, else ranges of the file; never from the journal
 //
-//	segment file   [ ........ written ........ | in flight | pending )        preallocated zeros
-//	slabs                    [ parked ][ parked ][ owned ............ )
-//	                         ^ evicted oldest first       ^ size
+//	segment file   [ ........ written ........ | committed by the journal | in flight | pending )    preallocated zeros
+//	slabs                    [ parked ][ parked ][ owned ................................. )
+//	                         ^ evicted oldest first                              ^ size
 //
 // What is not written is always in slabs owned by the log; a reader therefore finds each byte below the end either in
 // memory or in the file.
@@ -34,8 +38,9 @@
 //	any goroutine   Append, Read and the atomics: hold Log.mu for microseconds, never wait for the disk when
 //	                asked not to. The exceptions are the first append to a log since start, which opens its files,
 //	                and one that fills a segment before the keeper has made the next file
-//	writer          all writes and flushes of log files of the dir (writer.go)
-//	keeper          creates, names, extends and seals segments, checkpoints, deletes files (keeper.go)
+//	writer          all writes of log files and of the journal of the dir (writer.go)
+//	rounds          checkpoints, and makes journal files (checkpoint.go)
+//	keeper          creates, names, extends and seals segments, deletes files (keeper.go)
 //	housekeeping    a ticker that asks for the above (housekeeping.go)
 //
 // Lock order: Log.mu, then writer.mu, slab pool, keeper. OnDurable is called without any lock held.
@@ -50,13 +55,15 @@
 //
 //	StartOffset <= DurableOffset <= EndOffset
 //	offsets of batches rise; a batch is whole in one segment; segments are contiguous except where ErrCorrupt says so
-//	an offset is reported durable only after the write that contains its batch, and all writes before it in
-//	the log, are on the disk
+//	an offset is reported durable only after its batch, and all before it in the log, are on the disk: in the segment, or
+//	in a journal file that is not used again before they are in the segment, on the disk
+//	a recovery point is at or below what is in the segment on the disk, with all segments before it sealed
+//	a start replays the journal into the segments before any log is opened (replay.go), and empties it
 //	after a failed write or flush nothing is acknowledged any more in the dir: it is offline until restart
 //
 // # Durability
 //
-// Flush: durable means on the disk. Async: durable means appended; the same writer writes in the background and flushes
-// by flush.messages, flush.ms and at checkpoints. Replicated: with one replica there is nobody else to hold the data, so
+// Flush: durable means on the disk. Async: durable means appended; the same writer writes to the segments in the background,
+// never to the journal, and flushes by flush.messages, flush.ms and at checkpoints. Replicated: with one replica there is nobody else to hold the data, so
 // it is Flush.
 package segment
