@@ -92,9 +92,7 @@ func (h *housekeeping) turn(now time.Time) {
 	}
 	retain := interval > 0 && due(&h.lastRetention, now, interval)
 	for _, l := range h.dir.all() {
-		if l.tend(expire) && checkpoint {
-			h.dir.rounds.request()
-		}
+		l.tend(checkpoint, expire)
 		if !retain {
 			continue
 		}
@@ -112,12 +110,12 @@ func due(last *time.Time, now time.Time, every time.Duration) bool {
 	return true
 }
 
-// tend looks after one log. It says whether a checkpoint would gain something.
-func (l *Log) tend(expire bool) (gain bool) {
+// tend looks after one log.
+func (l *Log) tend(checkpoint, expire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.closing || l.cutting || l.dir.offline() != nil {
-		return false
+		return
 	}
 	now := l.dir.nowMs()
 	l.tail.rest(idleSlab)
@@ -130,10 +128,13 @@ func (l *Log) tend(expire bool) (gain bool) {
 			l.dir.log.Warn("segment not rolled", "topic", l.topic, "partition", l.partition, "err", err)
 		}
 	}
+	if checkpoint && l.sinceCheckpoint > 0 && !l.checkpointing {
+		l.checkpointing = true
+		l.dir.keeper.later(l.checkpoint)
+	}
 	if expire {
 		l.producers.Expire(now)
 	}
-	return l.sinceCheckpoint > 0
 }
 
 // doom has files removed after a delay.

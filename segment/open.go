@@ -53,18 +53,16 @@ func (l *Log) beginClose() {
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.closing = true
-		if l.cfg.Durability == Async {
-			l.flushTarget = l.end.Load()
-		}
+		l.flushTarget = l.end.Load()
 		l.submit()
 	}
 }
 
-// drain waits until everything is durable and in the segment files, or cannot be any more.
+// drain waits until everything is on the disk, or cannot be any more.
 func (l *Log) drain() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.closed && (l.durable.Load() < l.end.Load() || l.firstUnwritten() != nil) {
+	for !l.closed && l.durable.Load() < l.end.Load() {
 		if err := l.dir.offline(); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -35,9 +34,7 @@ func (l *Log) Truncate(offset int64) error {
 		if err := l.dir.offline(); err != nil {
 			return err
 		}
-		if l.cfg.Durability == Async {
-			l.flushTarget = l.end.Load()
-		}
+		l.flushTarget = l.end.Load()
 		l.submit()
 		l.idle.Wait()
 	}
@@ -45,11 +42,8 @@ func (l *Log) Truncate(offset int64) error {
 		return ErrClosed
 	}
 	l.cutting = true
-	err := l.leaveJournal()
 	l.waitLanded()
-	if err == nil {
-		err = l.cutAt(offset)
-	}
+	err := l.cutAt(offset)
 	l.cutting = false
 	l.idle.Broadcast()
 	for _, s := range l.segments {
@@ -58,7 +52,7 @@ func (l *Log) Truncate(offset int64) error {
 			l.sealWhenWritten(s)
 		}
 	}
-	if err != nil && !errors.Is(err, ErrClosed) {
+	if err != nil {
 		err = fmt.Errorf("truncate %s to offset %d: %w", l.path, offset, err)
 		l.dir.failSoon(err)
 	}
@@ -67,43 +61,9 @@ func (l *Log) Truncate(offset int64) error {
 
 // waitLanded waits until nothing of the log is under way, or never will be again. Under l.mu.
 func (l *Log) waitLanded() {
-	for (l.inFlight || l.writing) && !l.dir.writer.dead.Load() {
+	for l.inFlight && !l.dir.writer.dead.Load() {
 		l.idle.Wait()
 	}
-}
-
-// leaveJournal brings everything committed to the segment files, on the disk, and waits until the journal has nothing of the
-// log any more: a start would write it again over what is changed now. Nothing is appended meanwhile, since l.cutting is set.
-// Under l.mu, which it releases.
-func (l *Log) leaveJournal() error {
-	l.emptying = true
-	for l.firstUnwritten() != nil && !l.closed {
-		if err := l.dir.offline(); err != nil {
-			return err
-		}
-		l.submit()
-		l.idle.Wait()
-	}
-	l.emptying = false
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	var err error
-	for _, f := range l.unflushedFiles(nil) {
-		if err == nil {
-			if err = l.dir.disk.Fsync(f.out.fd); err == nil {
-				f.flushed()
-			}
-		}
-		f.out.Release()
-	}
-	for err == nil && l.journaled >= l.dir.journal.Live() {
-		if !l.dir.rounds.recycle() {
-			if err = l.dir.offline(); err == nil && l.isClosing() {
-				err = ErrClosed
-			}
-		}
-	}
-	return err
 }
 
 // cutAt does Truncate's work. l.mu is held at the beginning and the end and released while files are changed: l.cutting
@@ -116,7 +76,7 @@ func (l *Log) cutAt(offset int64) error {
 	l.tail.drop()
 	l.marks.reset()
 	l.points.reset()
-	l.pending = nil
+	l.pending, l.checkpointing = nil, false
 	if l.prepared != nil {
 		l.prepared.discard(l.dir.disk)
 		l.prepared = nil
