@@ -11,10 +11,8 @@ import (
 type server struct {
 	dir    string
 	direct bool
-	// bare partitions have no file: the sink keeps what they get.
-	bare bool
-	host string
-	port int32
+	host   string
+	port   int32
 
 	mu     sync.Mutex
 	topics map[string][]*partition
@@ -54,10 +52,6 @@ func (s *server) create(name string, partitions int) (bool, error) {
 	}
 	parts := make([]*partition, 0, partitions)
 	for i := range partitions {
-		if s.bare {
-			parts = append(parts, &partition{})
-			continue
-		}
 		p, err := openPartition(fmt.Sprintf("%s/%s-%d", s.dir, name, i), s.direct, s.grown)
 		if err != nil {
 			for _, p := range parts {
@@ -78,9 +72,7 @@ func (s *server) remove(name string) bool {
 	delete(s.topics, name)
 	s.mu.Unlock()
 	for _, p := range parts {
-		if !s.bare {
-			p.close()
-		}
+		p.close()
 	}
 	return ok
 }
