@@ -23,7 +23,7 @@ DISKFULL_ROUNDS ?= 5
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-go test-clients test-crash test-diskfull soak race fuzz bench bench-conns conformance lint fmt check clean
+.PHONY: help run build install test test-go test-clients test-crash test-diskfull soak race fuzz bench bench-topics bench-produce bench-consume bench-latency bench-conns conformance lint fmt check clean
 
 ## help: this list
 help:
@@ -58,6 +58,7 @@ test-go:
 	go vet ./...
 	go test ./...
 	go test -count=1 ./tools/deps
+	cd bench/mqload && GOFLAGS= go vet ./... && GOFLAGS= go test ./...
 	GOFLAGS= go vet ./segment/... ./tools/millrace/...
 	GOFLAGS= go test ./segment/... ./broker
 
@@ -98,6 +99,22 @@ fuzz:
 ## bench: side by side with Apache Kafka and the bare floor (ARGS are flags of bench/run)
 bench: build
 	go run ./bench/run $(ARGS)
+
+## bench-topics: the same load over 1 to 10,000 topics, beside Kafka and RocketMQ (ARGS as with bench; here and below --quick proves that it works)
+bench-topics: build
+	go run ./bench/run topics $(ARGS)
+
+## bench-produce: producing in many shapes, beside Kafka with and without flushes (ARGS=--full for every combination)
+bench-produce: build
+	go run ./bench/run produce $(ARGS)
+
+## bench-consume: reading at the tail and from the disk, and what that does to producers
+bench-consume: build
+	go run ./bench/run consume $(ARGS)
+
+## bench-latency: end to end at 1,000 and 20,000 records/s, beside Kafka, NATS and RabbitMQ
+bench-latency: build
+	go run ./bench/run latency $(ARGS)
 
 ## bench-conns: 10,000 idle and 200 busy connections: nothing refused, memory within its limit
 bench-conns: build

@@ -55,21 +55,7 @@ func (b *Broker) metrics(version string) []http.Metric {
 	rows = append(rows, networkMetrics(b.server.Stats)...)
 	rows = append(rows, dataMetrics(b.data.Stats)...)
 	rows = append(rows, b.storageMetrics()...)
-	rows = append(rows, coldMetrics()...)
 	return append(rows, groupMetrics(b.groups.Stats)...)
-}
-
-func coldMetrics() []http.Metric {
-	row := func(name, help string, kind http.Kind, f func(segment.ColdStats) int64) http.Metric {
-		return http.Value("cold_"+name, help, kind, func() int64 { return f(segment.ReadColdStats()) })
-	}
-	return []http.Metric{
-		row("direct_bytes_total", "Bytes read past the page cache.", http.Counter, func(s segment.ColdStats) int64 { return s.Bytes }),
-		row("direct_reads_total", "System calls for that.", http.Counter, func(s segment.ColdStats) int64 { return s.Reads }),
-		row("full_total", "Reads left to the page cache for want of memory.", http.Counter, func(s segment.ColdStats) int64 { return s.Full }),
-		row("often_total", "Reads left to the page cache because the range is read often.", http.Counter, func(s segment.ColdStats) int64 { return s.Often }),
-		row("resident_bytes", "Memory for what is read past the page cache.", http.Gauge, func(s segment.ColdStats) int64 { return s.Resident }),
-	}
 }
 
 func networkMetrics(read func() server.Stats) []http.Metric {
@@ -162,6 +148,14 @@ func (b *Broker) storageMetrics() []http.Metric {
 		row("no_space_total", "Allocations refused by a full disk.", http.Counter, func(s segment.DirStats) int64 { return s.NoSpace }),
 		row("slab_read_bytes_total", "Bytes served from memory.", http.Counter, func(s segment.DirStats) int64 { return s.SlabReadBytes }),
 		row("file_read_bytes_total", "Bytes served as file ranges.", http.Counter, func(s segment.DirStats) int64 { return s.FileReadBytes }),
+		row("journal_turns_total", "Commits by the journal, each of one log or many.", http.Counter, func(s segment.DirStats) int64 { return s.JournalTurns }),
+		row("journal_logs_total", "Logs in the turns of the journal.", http.Counter, func(s segment.DirStats) int64 { return s.JournalLogs }),
+		row("journal_bytes_total", "Bytes written to the journal.", http.Counter, func(s segment.DirStats) int64 { return s.JournalBytes }),
+		row("direct_commits_total", "Commits by a write to the segment itself.", http.Counter, func(s segment.DirStats) int64 { return s.DirectCommits }),
+		row("spills_total", "Writes to segments of what the journal made durable.", http.Counter, func(s segment.DirStats) int64 { return s.Spills }),
+		row("spilled_bytes_total", "Bytes of them.", http.Counter, func(s segment.DirStats) int64 { return s.SpilledBytes }),
+		row("checkpoints_total", "Checkpoints of all logs of the dir.", http.Counter, func(s segment.DirStats) int64 { return s.Checkpoints }),
+		row("replayed_bytes_total", "Bytes taken from the journal when the dir was opened.", http.Counter, func(s segment.DirStats) int64 { return s.ReplayedBytes }),
 		row("recovered_bytes_total", "Bytes that recovery read when the dir was opened.", http.Counter, func(s segment.DirStats) int64 { return s.RecoveredBytes }),
 		row("corrupt_reads_total", "Reads that met damage.", http.Counter, func(s segment.DirStats) int64 { return s.CorruptReads }),
 		row("slab_mapped_bytes", "Memory mapped for slabs.", http.Gauge, func(s segment.DirStats) int64 { return s.Slabs.Mapped }),

@@ -43,6 +43,8 @@ func (b *Broker) openDirs(o Options) error {
 			ClusterID:              b.clusterID,
 			Engine:                 b.config.LogEngine,
 			IO:                     b.config.LogIO,
+			Commit:                 b.config.LogCommit,
+			JournalBytes:           b.config.JournalBytes,
 			SlabBytes:              b.config.SlabBytes,
 			Now:                    time.Now,
 			Logger:                 b.log,

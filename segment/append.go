@@ -114,16 +114,13 @@ func (l *Log) account(seg *segment, b batch.Batch, base, last int64, leaderEpoch
 	l.marks.add(mark{seg, seg.size, last + 1})
 	l.end.Store(last + 1)
 	l.sinceCheckpoint += int64(len(b))
+	l.sinceSnapshot += int64(len(b))
 	if l.cfg.Durability == Async {
 		l.countUnflushed(int64(b.Count()), now)
 	}
 	l.extendAhead(seg)
-	if l.sinceCheckpoint >= l.dir.opts.CheckpointBytes && !l.checkpointing {
-		l.checkpointing = true
-		l.dir.keeper.later(l.checkpoint)
-	}
-	if l.dir.checkpointDue(len(b)) {
-		l.dir.keeper.later(l.dir.checkpointAll)
+	if l.dir.checkpointDue(len(b)) || l.sinceCheckpoint >= l.dir.opts.CheckpointBytes && l.pending == nil {
+		l.dir.rounds.request()
 	}
 	l.dir.stats.appendedBatches.Add(1)
 	l.dir.stats.appendedBytes.Add(int64(len(b)))

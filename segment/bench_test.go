@@ -13,7 +13,7 @@ import (
 
 // benchLog opens a log and a function that waits until it is durable up to an offset.
 func benchLog(b *testing.B, engine string) (*segment.Dir, *segment.Log, func(int64)) {
-	h := newHarness(b, combination{engine, "auto"}, b.TempDir())
+	h := newHarness(b, combination{engine, "auto", "auto"}, b.TempDir())
 	h.opts.SlabBytes = 64 << 20
 	d := h.open()
 	var durable atomic.Int64
@@ -103,14 +103,14 @@ func readable1KiB(b *testing.B, h *harness, d *segment.Dir) *segment.Log {
 }
 
 func BenchmarkReadTail(b *testing.B) {
-	h := newHarness(b, combination{"auto", "auto"}, b.TempDir())
+	h := newHarness(b, combination{"auto", "auto", "auto"}, b.TempDir())
 	h.opts.SlabBytes = 64 << 20
 	d := h.open()
 	benchRead(b, func(d *segment.Dir, h *harness) *segment.Log { return readable1KiB(b, h, d) }, h, d)
 }
 
 func BenchmarkReadFile(b *testing.B) {
-	h := newHarness(b, combination{"auto", "auto"}, b.TempDir())
+	h := newHarness(b, combination{"auto", "auto", "auto"}, b.TempDir())
 	h.opts.SlabBytes = 64 << 20
 	d := h.open()
 	readable1KiB(b, h, d)

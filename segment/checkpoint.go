@@ -1,12 +1,141 @@
 package segment
 
 import (
+	"errors"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// What is appended since the last checkpoints is what a restart after kill -9 has to read again, so it is bounded, in
+// What is appended since the last checkpoint is what a restart after kill -9 has to read again, so it is bounded, in
 // bytes: for each log, and for all logs of a dir together. To that comes what is written while a checkpoint is taken.
-const defaultCheckpointBytes = 64 << 20
+const (
+	defaultCheckpointBytes = 64 << 20
+	// snapshotBytes is how many bytes of a log a start has to look through for its producers, at most, besides those
+	// behind the recovery point: small enough to be quick, large enough that ten thousand logs do not write a file each for
+	// every checkpoint.
+	snapshotBytes = 1 << 20
+	// syncEach is up to how many files are flushed by themselves. Beyond that the file system is, which may hold
+	// unwritten data of other programs too, but costs one flush.
+	syncEach = 64
+)
+
+// rounds is the dir's goroutine for checkpoints. In each round, for all logs at once:
+//
+//	the journal's file is ended, if it is nearly full or somebody waits for it to be recycled
+//	what is committed goes to the segment files, and is flushed
+//	producer snapshots are written where many bytes have passed since the last
+//	recovery points are advanced, on the disk
+//	the journal's files up to the one that was ended are free again
+//
+// It also makes journal files, which takes writing them.
+type rounds struct {
+	dir   *Dir
+	wake  chan struct{} // capacity 1
+	quit  chan struct{}
+	done  chan struct{}
+	asked atomic.Bool
+
+	due atomic.Bool // a round is wanted
+
+	mu      sync.Mutex
+	waiting []chan<- bool // of those who want the journal cut as well; they hear whether it was recycled
+
+	failedAt time.Time // when a journal file could not be made
+}
+
+func newRounds(d *Dir) *rounds {
+	return &rounds{dir: d, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+}
+
+// ask has the goroutine look whether there is anything to do. Any goroutine, with any lock held.
+func (r *rounds) ask() {
+	if r.asked.Load() || r.asked.Swap(true) {
+		return
+	}
+	r.wake <- struct{}{} // there is room: nobody else has asked since the last look
+}
+
+// request asks for a round.
+func (r *rounds) request() {
+	if !r.due.Swap(true) {
+		r.ask()
+	}
+}
+
+// recycle waits for a round that ends the journal's file, and says whether everything that was in the journal
+// before was recycled. False: a log is being truncated, or the dir is offline or closed. No lock is held.
+func (r *rounds) recycle() bool {
+	answer := make(chan bool, 1)
+	r.mu.Lock()
+	r.waiting = append(r.waiting, answer)
+	r.mu.Unlock()
+	r.ask()
+	select {
+	case ok := <-answer:
+		return ok
+	case <-r.done:
+		return false
+	}
+}
+
+func (r *rounds) run() {
+	defer close(r.done)
+	for {
+		select {
+		case <-r.quit:
+			return
+		case <-r.wake:
+		}
+		r.asked.Store(false)
+		if r.dir.offline() == nil {
+			r.prepare()
+		}
+		r.mu.Lock()
+		waiting := r.waiting
+		r.waiting = nil
+		r.mu.Unlock()
+		due := r.due.Swap(false) || r.dir.journal.Full()
+		if !due && len(waiting) == 0 {
+			continue
+		}
+		ok := r.dir.offline() == nil && r.dir.checkpointRound(len(waiting) > 0)
+		for _, c := range waiting {
+			c <- ok
+		}
+		if !ok && r.dir.journal.Full() && r.dir.offline() == nil {
+			time.AfterFunc(roundAgain, r.ask)
+		}
+		r.prepare()
+	}
+}
+
+const (
+	// roundAgain is when a round that could not recycle the journal is repeated.
+	roundAgain = 50 * time.Millisecond
+	// prepareAgain is when a journal file that could not be made is tried again.
+	prepareAgain = 5 * time.Second
+)
+
+// prepare makes a journal file if one is wanting. Without one commits go to the segments.
+func (r *rounds) prepare() {
+	d := r.dir
+	if d.opts.Commit == commitDirect || !d.journal.Wanting() || time.Since(r.failedAt) < prepareAgain || d.reserveGone.Load() {
+		return
+	}
+	if err := d.journal.Prepare(); err != nil {
+		r.failedAt = time.Now()
+		d.log.Warn("no journal file; commits go to the segments", "dir", d.opts.Path, "err", err)
+	}
+}
+
+func (r *rounds) close() {
+	close(r.quit)
+	<-r.done
+}
 
 // checkpointDue counts n appended bytes and says whether the logs of the dir need a checkpoint.
 func (d *Dir) checkpointDue(n int) bool {
@@ -14,77 +143,236 @@ func (d *Dir) checkpointDue(n int) bool {
 	return sum >= 2*d.opts.CheckpointBytes && d.uncheckpointed.CompareAndSwap(sum, 0)
 }
 
-// checkpointAll takes a recovery point of every log that has something to gain, on the keeper.
-func (d *Dir) checkpointAll() {
+// checkpoint is a recovery point being made: everything below offset goes to the segment files and the disk, and the
+// producer state as it was there is written, before the offset is.
+type checkpoint struct {
+	log      *Log
+	offset   int64
+	snapshot []byte // nil: not this time
+	path     string // where it goes
+	obsolete string // the one before, to be removed
+}
+
+// checkpointRound is one round. It says whether the journal's files that were full, or ended, are free again.
+func (d *Dir) checkpointRound(cut bool) bool {
+	generation := d.journal.Cut(cut)
+	recyclable := true
+	var points []*checkpoint
 	for _, l := range d.all() {
-		l.mu.Lock()
-		due := l.sinceCheckpoint > 0 && !l.checkpointing
-		l.mu.Unlock()
-		if due {
-			l.checkpoint()
+		c, ok := l.beginCheckpoint()
+		recyclable = recyclable && ok
+		if c != nil {
+			points = append(points, c)
 		}
 	}
+	for _, c := range points {
+		recyclable = c.log.awaitWritten(c) && recyclable
+	}
+	d.keeper.drain() // segments that were rolled are sealed: recovery points must not pass others
+	for _, c := range points {
+		if c.snapshot != nil && replaceFile(d.disk, c.path, c.snapshot, false) != nil {
+			c.snapshot = nil // the next start looks through more; that is all
+		}
+	}
+	if err := d.flushWritten(points); err != nil {
+		d.fail(err)
+		return false
+	}
+	for _, c := range points {
+		if c.log.epochsFixed() {
+			c.log.endCheckpoint(c)
+		}
+	}
+	err := d.recoveryPoints.write()
+	if errors.Is(err, unix.ENOSPC) && d.releaseReserve() {
+		err = d.recoveryPoints.write()
+	}
+	if err != nil {
+		d.log.Warn("recovery points not written; the next start reads more", "err", err)
+	}
+	for _, c := range points {
+		if c.obsolete != "" {
+			_ = d.disk.Remove(c.obsolete)
+		}
+	}
+	d.stats.rounds.Add(1)
+	if !recyclable || generation == 0 {
+		return recyclable
+	}
+	if err := d.journal.Recycle(generation); err != nil {
+		d.fail(err)
+		return false
+	}
+	return true
 }
 
-// checkpoint is a recovery point being made: once everything below offset is on the disk, the producer state as it was
-// there is written, and then the offset.
-type checkpoint struct {
-	offset   int64
-	snapshot []byte
-}
-
-// checkpoint takes a recovery point at the end of the log, on the keeper.
-func (l *Log) checkpoint() {
+// beginCheckpoint has what is appended so far written. c is nil if there is nothing to gain. Not ok: the log has something
+// in the journal alone, and is being changed.
+func (l *Log) beginCheckpoint() (c *checkpoint, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.checkpointing = true
+	if l.closed {
+		return nil, true
+	}
+	if l.cutting {
+		return nil, l.journaled < l.dir.journal.Live() || l.firstUnflushed() == nil
+	}
 	end := l.end.Load()
-	if l.closed || l.cutting || l.pending != nil || end <= l.recoveryPoint {
-		l.checkpointing = l.pending != nil
-		return
+	if l.firstUnflushed() == nil && end <= l.recoveryPoint {
+		return nil, true
 	}
-	l.pending = &checkpoint{end, l.producers.AppendSnapshot(nil)}
+	c = &checkpoint{log: l, offset: end}
+	if l.sinceSnapshot >= snapshotBytes {
+		c.snapshot = l.producers.AppendSnapshot(nil)
+		c.path = filepath.Join(l.path, baseName(end)+snapshotSuffix)
+		l.sinceSnapshot = 0
+	}
+	l.pending = c
 	l.sinceCheckpoint = 0
-	if l.cfg.Durability == Async {
-		l.flushTarget = end
-		l.submit()
-	}
-	l.checkpointDurable()
+	l.submit()
+	return c, true
 }
 
-// checkpointDurable hands the pending checkpoint on once its offset is durable. Under l.mu.
-func (l *Log) checkpointDurable() {
-	c := l.pending
-	if c == nil || l.durable.Load() < c.offset {
+// awaitWritten waits until everything below the checkpoint is in segment files, which the writer sees to. False: that is
+// not going to be.
+func (l *Log) awaitWritten(c *checkpoint) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		if l.closed {
+			return true
+		}
+		if l.pending != c || l.dir.offline() != nil {
+			return false
+		}
+		if seg := l.firstUnwritten(); seg == nil || seg.writtenOffset >= c.offset {
+			return true
+		}
+		l.idle.Wait()
+	}
+}
+
+// unflushed is a segment file with bytes that are written and maybe not on the disk.
+type unflushed struct {
+	log    *Log
+	seg    *segment
+	out    *file
+	pos    int64
+	offset int64
+}
+
+// flushWritten flushes the segment files that need it, and with them the snapshots.
+func (d *Dir) flushWritten(points []*checkpoint) error {
+	var files []unflushed
+	snapshots := 0
+	for _, c := range points {
+		files = c.log.unflushedFiles(files)
+		if c.snapshot != nil {
+			snapshots++
+		}
+	}
+	err := d.flushFiles(files, points, snapshots)
+	for _, f := range files {
+		f.out.Release()
+		if err == nil {
+			f.flushed()
+		}
+	}
+	return err
+}
+
+func (d *Dir) flushFiles(files []unflushed, points []*checkpoint, snapshots int) error {
+	if len(files)+snapshots > syncEach {
+		return d.disk.Syncfs(int(d.lock.Fd()))
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(files)+snapshots)
+	slots := make(chan struct{}, nameAtOnce)
+	each := func(i int, flush func() error) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = flush()
+			<-slots
+		})
+	}
+	n := 0
+	for _, f := range files {
+		each(n, func() error { return d.disk.Fsync(f.out.fd) })
+		n++
+	}
+	for _, c := range points {
+		if c.snapshot == nil {
+			continue
+		}
+		each(n, func() error {
+			// A log that was deleted meanwhile took its snapshot along.
+			err := syncFile(d.disk, c.path)
+			if err == nil {
+				err = syncDir(d.disk, filepath.Dir(c.path))
+			}
+			if errors.Is(err, unix.ENOENT) {
+				err = nil
+			}
+			return err
+		})
+		n++
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// unflushedFiles appends the log's files that have to be flushed, with a reference to each.
+func (l *Log) unflushedFiles(files []unflushed) []unflushed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.segments) - 1; i >= 0 && !l.segments[i].sealed; i-- {
+		s := l.segments[i]
+		if l.closed || s.flushed >= s.written {
+			continue
+		}
+		if out := s.retainOut(); out != nil {
+			files = append(files, unflushed{l, s, out, s.written, s.writtenOffset})
+		}
+	}
+	return files
+}
+
+// flushed notes that a file was flushed.
+func (f *unflushed) flushed() {
+	l := f.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || f.seg.dropped {
+		return
+	}
+	f.seg.flushed = max(f.seg.flushed, f.pos)
+	if oldest := l.firstUnflushed(); l.cfg.Durability == Async && (oldest == nil || oldest == f.seg) {
+		l.durable.Store(max(l.durable.Load(), f.offset))
+	}
+	l.idle.Broadcast()
+}
+
+// endCheckpoint advances the recovery point, whose data is on the disk.
+func (l *Log) endCheckpoint(c *checkpoint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending != c || l.closed || l.cutting {
 		return
 	}
 	l.pending = nil
-	l.dir.keeper.later(func() { l.writeCheckpoint(c) })
-}
-
-func (l *Log) writeCheckpoint(c *checkpoint) {
-	l.mu.Lock()
-	path := filepath.Join(l.path, baseName(c.offset)+snapshotSuffix)
-	skip := l.closed || l.cutting || c.offset > l.end.Load()
-	l.mu.Unlock()
-	ok := !skip && l.writeSnapshot(path, c.snapshot) && l.epochsFixed()
-	l.mu.Lock()
-	l.checkpointing = false
-	if !ok || l.closed || l.cutting {
-		l.mu.Unlock()
+	l.advanceRecoveryPoint(c.offset)
+	if c.snapshot == nil {
 		return
 	}
-	l.advanceRecoveryPoint(c.offset)
-	obsolete := l.snapshotAt
-	l.snapshotAt = path
+	c.obsolete = l.snapshotAt
+	l.snapshotAt = c.path
 	for _, s := range l.segments {
-		if obsolete == s.path+snapshotSuffix {
-			obsolete = ""
+		if c.obsolete == s.path+snapshotSuffix {
+			c.obsolete = ""
 		}
 	}
-	l.mu.Unlock()
-	if obsolete != "" && obsolete != path {
-		_ = l.dir.disk.Remove(obsolete)
+	if c.obsolete == c.path {
+		c.obsolete = ""
 	}
 }
 
@@ -110,6 +398,12 @@ func (l *Log) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
+}
+
+func (l *Log) isClosing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed || l.closing
 }
 
 // advanceRecoveryPoint notes that everything below offset is on the disk and need not be read at the next start.

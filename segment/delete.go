@@ -53,6 +53,7 @@ func (l *Log) Delete() error {
 	delay := time.Duration(l.cfg.FileDeleteDelayMs) * time.Millisecond
 	l.mu.Unlock()
 	l.dir.forget(topicPartition{l.topic, l.partition}, l)
+	l.dir.remember(l)
 	if err != nil {
 		return fmt.Errorf("delete log: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"millrace/segment/cold"
+	"millrace/segment/journal"
 	"millrace/segment/slab"
 	"millrace/segment/uring"
 )
@@ -28,11 +28,6 @@ const (
 	defaultRetentionCheck = 5 * time.Minute
 	defaultOpenFiles      = 4096
 )
-
-// coldBytes bounds the memory of all dirs for what is read past the page cache.
-const coldBytes = 64 << 20
-
-var coldBlocks = sync.OnceValue(func() *cold.Cache { return cold.New(coldBytes) })
 
 // Dir is one log dir: the logs in it, their writer, memory and background work.
 type Dir struct {
@@ -49,11 +44,14 @@ type Dir struct {
 
 	pool   *slab.Pool
 	writer *writer
-	keeper *keeper
-	files  *handleCache
-	house  *housekeeping
-	naming naming
-	stats  dirStats
+	// journal is where commits of many logs go together.
+	journal *journal.Journal
+	rounds  *rounds
+	keeper  *keeper
+	files   *handleCache
+	house   *housekeeping
+	naming  naming
+	stats   dirStats
 
 	recoveryPoints *offsetCheckpoint
 	startOffsets   *offsetCheckpoint
@@ -71,8 +69,10 @@ type Dir struct {
 	recovering  chan struct{} // holds a value for each log being recovered
 	unpacking   chan struct{} // and for each look-up by time that decompresses
 
-	mu     sync.Mutex
-	logs   map[topicPartition]*Log
+	mu   sync.Mutex
+	logs map[topicPartition]*Log
+	// ghosts are logs deleted while the journal had something of them: the generation of its file.
+	ghosts map[topicPartition]uint64
 	closed bool
 }
 
@@ -81,7 +81,7 @@ type Dir struct {
 // OpenLog.
 func OpenDir(o DirOptions) (*Dir, error) {
 	o = o.withDefaults()
-	d := &Dir{opts: o, log: o.Logger, disk: o.Disk, logs: map[topicPartition]*Log{}}
+	d := &Dir{opts: o, log: o.Logger, disk: o.Disk, logs: map[topicPartition]*Log{}, ghosts: map[topicPartition]uint64{}}
 	if err := d.open(); err != nil {
 		if d.lock != nil {
 			d.lock.Close()
@@ -110,6 +110,9 @@ func (o DirOptions) withDefaults() DirOptions {
 	if o.RecoveryThreads <= 0 {
 		o.RecoveryThreads = runtime.NumCPU()
 	}
+	if o.Commit == "" {
+		o.Commit = commitAuto
+	}
 	if o.Disk == nil {
 		o.Disk = RealDisk{}
 	}
@@ -129,7 +132,7 @@ func (d *Dir) open() (err error) {
 	if err := d.chooseIO(); err != nil {
 		return err
 	}
-	engine, why, err := uring.New(d.opts.Engine, writeDepth)
+	engine, why, err := uring.New(d.opts.Engine, writeDepth+1)
 	if err != nil {
 		return err
 	}
@@ -137,11 +140,15 @@ func (d *Dir) open() (err error) {
 	if err := d.loadState(); err != nil {
 		return err
 	}
+	if err := d.openJournal(); err != nil {
+		return err
+	}
+	d.rounds = newRounds(d)
+	if d.opts.Commit == commitJournal {
+		d.rounds.prepare()
+	}
 	d.pool = slab.New(d.opts.SlabBytes)
 	d.files = &handleCache{max: defaultOpenFiles}
-	if d.directFlag != 0 {
-		d.files.blocks = coldBlocks()
-	}
 	d.recovering = make(chan struct{}, d.opts.RecoveryThreads)
 	d.unpacking = make(chan struct{}, runtime.GOMAXPROCS(0))
 	d.naming.dir = d
@@ -155,6 +162,7 @@ func (d *Dir) open() (err error) {
 		return fmt.Errorf("I/O engine %s: %w", engine.Name(), err)
 	}
 	go d.keeper.run()
+	go d.rounds.run()
 	d.house = startHousekeeping(d)
 	return nil
 }
@@ -252,7 +260,12 @@ func (d *Dir) openLog(tp topicPartition, create func() *Log) (*Log, error) {
 		return nil, fmt.Errorf("open log %s: already open", d.logPath(tp))
 	}
 	d.logs[tp] = nil // taken; nobody else sees the log before it is recovered
+	ghost := d.ghosts[tp]
 	d.mu.Unlock()
+	// What the journal has of a log of the same name that was deleted would be taken for this one's after a crash.
+	for ghost != 0 && ghost >= d.journal.Live() && d.offline() == nil {
+		d.rounds.recycle()
+	}
 	d.recovering <- struct{}{}
 	var l *Log
 	err := d.sparing(func() error {
@@ -289,6 +302,21 @@ func (d *Dir) forget(tp topicPartition, l *Log) {
 	defer d.mu.Unlock()
 	if d.logs[tp] == l {
 		delete(d.logs, tp)
+	}
+}
+
+// remember notes that the journal has something of a log that was deleted.
+func (d *Dir) remember(l *Log) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	live := d.journal.Live()
+	for tp, generation := range d.ghosts {
+		if generation < live {
+			delete(d.ghosts, tp)
+		}
+	}
+	if l.journaled >= live {
+		d.ghosts[topicPartition{l.topic, l.partition}] = l.journaled
 	}
 }
 
@@ -387,5 +415,6 @@ func (d *Dir) wantMemory() {
 			l.tail.rest(0)
 			l.mu.Unlock()
 		}
+		d.rounds.request() // what only the journal has is in slabs
 	})
 }

@@ -29,6 +29,7 @@ func (d *Dir) Close() error {
 			errs = append(errs, err)
 		}
 	}
+	d.rounds.close()
 	d.keeper.drain()
 	if d.reserveGone.Load() || d.full() {
 		d.releaseReserve() // what makes the next start quick is worth it, and the reserve is made anew then
@@ -42,6 +43,7 @@ func (d *Dir) Close() error {
 	if err := d.startOffsets.write(); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, d.journal.Close(errors.Join(errs...) != nil || d.Err() != nil))
 	err := errors.Join(errs...)
 	if err == nil && d.Err() == nil {
 		err = writeFileDurable(d.disk, filepath.Join(d.opts.Path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))

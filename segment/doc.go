@@ -43,7 +43,7 @@
 //	keeper          creates, names, extends and seals segments, deletes files (keeper.go)
 //	housekeeping    a ticker that asks for the above (housekeeping.go)
 //
-// Lock order: Log.mu, then writer.mu, slab pool, blocks of cold data, keeper. OnDurable is called without any lock held.
+// Lock order: Log.mu, then writer.mu, slab pool, keeper. OnDurable is called without any lock held.
 //
 // # Many logs
 //
@@ -60,11 +60,6 @@
 //	a recovery point is at or below what is in the segment on the disk, with all segments before it sealed
 //	a start replays the journal into the segments before any log is opened (replay.go), and empties it
 //	after a failed write or flush nothing is acknowledged any more in the dir: it is offline until restart
-//
-// # Cold data
-//
-// A Range of a file has a Ref that can be asked for its bytes (file.Cached, file.Load): with direct I/O, what is not in the
-// page cache is read past it, into the blocks of package cold. Look-ups of batches find their headers there, too.
 //
 // # Durability
 //

@@ -64,7 +64,7 @@ func TestFailedWriteTakesTheDirOffline(t *testing.T) {
 func TestWritesUnderWayAtAFailureAreNotAcknowledged(t *testing.T) {
 	h := onOne(t)
 	disk := segmenttest.NewDisk()
-	h.opts.Disk = disk
+	h.opts.Disk, h.opts.Commit = disk, "direct"
 	d := h.open()
 	a, b := h.log(d, "a"), h.log(d, "b")
 	for _, l := range []*watched{a, b} {

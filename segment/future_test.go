@@ -85,7 +85,7 @@ func TestAFutureLogTakesThePlaceOfTheLog(t *testing.T) {
 		t.Run("crash "+crash, func(t *testing.T) {
 			onEach(t, func(t *testing.T, h *harness) {
 				h.cfg.SegmentBytes = 20_000
-				source := newHarness(t, combination{"auto", "auto"}, t.TempDir())
+				source := newHarness(t, combination{"auto", "auto", "auto"}, t.TempDir())
 				source.cfg = h.cfg
 				l := source.log(source.open(), "t")
 				for i := range int32(60) {
@@ -161,7 +161,7 @@ func TestAFutureLogTakesThePlaceOfTheLog(t *testing.T) {
 
 func TestAFutureLogOfALogWithoutRecordsKeepsItsOffsets(t *testing.T) {
 	onEach(t, func(t *testing.T, h *harness) {
-		source := newHarness(t, combination{"auto", "auto"}, t.TempDir())
+		source := newHarness(t, combination{"auto", "auto", "auto"}, t.TempDir())
 		l := source.log(source.open(), "t")
 		l.append(build(t, 70, 10, h.nowMs()))
 		l.settle()

@@ -1,16 +1,11 @@
 package segment
 
-import (
-	"sync"
-
-	"millrace/segment/cold"
-)
+import "sync"
 
 // handleCache bounds how many segment files a dir has open for reading, by the clock algorithm. Files being
 // read stay open, whatever it decides, until their last holder is done.
 type handleCache struct {
-	max    int
-	blocks *cold.Cache // memory for what is read past the page cache; nil: nothing is
+	max int
 
 	mu   sync.Mutex
 	ring []*segment

@@ -20,22 +20,25 @@ import (
 )
 
 // combination is one of the ways the log can write.
-type combination struct{ engine, io string }
+type combination struct{ engine, io, commit string }
+
+func (c combination) String() string { return c.engine + "-" + c.io + "-" + c.commit }
 
 // combinations are those this build and file system have.
 func combinations(t testing.TB, dir string) (out []combination) {
-	for _, engine := range []string{"ring", "pwritev2"} {
-		for _, io := range []string{"direct", "buffered"} {
-			d, err := segment.OpenDir(options(filepath.Join(dir, "probe-"+engine+io), combination{engine, io}))
-			if err != nil {
-				t.Logf("%s, %s: not here: %v", engine, io, err)
-				continue
-			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, combination{engine, io})
+	for _, c := range []combination{
+		{"ring", "direct", "journal"}, {"ring", "direct", "direct"}, {"ring", "buffered", "journal"},
+		{"pwritev2", "direct", "direct"}, {"pwritev2", "buffered", "journal"}, {"pwritev2", "buffered", "direct"},
+	} {
+		d, err := segment.OpenDir(options(filepath.Join(dir, "probe-"+c.String()), c))
+		if err != nil {
+			t.Logf("%s: not here: %v", c, err)
+			continue
 		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -44,12 +47,14 @@ func combinations(t testing.TB, dir string) (out []combination) {
 func onEach(t *testing.T, f func(t *testing.T, h *harness)) {
 	t.Helper()
 	for _, c := range combinations(t, t.TempDir()) {
-		t.Run(c.engine+"-"+c.io, func(t *testing.T) { f(t, newHarness(t, c, t.TempDir())) })
+		t.Run(c.String(), func(t *testing.T) { f(t, newHarness(t, c, t.TempDir())) })
 	}
 }
 
-// onOne runs a test on the default combination, for what does not depend on it.
-func onOne(t *testing.T) *harness { return newHarness(t, combination{"auto", "auto"}, t.TempDir()) }
+// onOne runs a test on the machine's combination, without the journal: files are as the test expects them.
+func onOne(t *testing.T) *harness {
+	return newHarness(t, combination{"auto", "auto", "direct"}, t.TempDir())
+}
 
 // inMemory runs a test with buffered I/O, in memory if the machine has such a file system: for many small cases.
 func inMemory(t *testing.T) *harness {
@@ -58,7 +63,7 @@ func inMemory(t *testing.T) *harness {
 		t.Cleanup(func() { os.RemoveAll(shm) })
 		dir = shm
 	}
-	return newHarness(t, combination{"pwritev2", "buffered"}, dir)
+	return newHarness(t, combination{"pwritev2", "buffered", "direct"}, dir)
 }
 
 // harness opens dirs and logs of one test.
@@ -78,8 +83,9 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func options(path string, c combination) segment.DirOptions {
 	return segment.DirOptions{
-		Path: path, NodeID: 1, ClusterID: "cluster", Engine: c.engine, IO: c.io, SlabBytes: 16 << 20,
-		Logger: quiet, RetentionCheckInterval: -1,
+		Path: path, NodeID: 1, ClusterID: "cluster", Engine: c.engine, IO: c.io, Commit: c.commit, SlabBytes: 16 << 20,
+		JournalBytes: 256 << 10,
+		Logger:       quiet, RetentionCheckInterval: -1,
 	}
 }
 

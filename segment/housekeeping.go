@@ -92,7 +92,9 @@ func (h *housekeeping) turn(now time.Time) {
 	}
 	retain := interval > 0 && due(&h.lastRetention, now, interval)
 	for _, l := range h.dir.all() {
-		l.tend(checkpoint, expire)
+		if l.tend(expire) && checkpoint {
+			h.dir.rounds.request()
+		}
 		if !retain {
 			continue
 		}
@@ -110,12 +112,12 @@ func due(last *time.Time, now time.Time, every time.Duration) bool {
 	return true
 }
 
-// tend looks after one log.
-func (l *Log) tend(checkpoint, expire bool) {
+// tend looks after one log. It says whether a checkpoint would gain something.
+func (l *Log) tend(expire bool) (gain bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.closing || l.cutting || l.dir.offline() != nil {
-		return
+		return false
 	}
 	now := l.dir.nowMs()
 	l.tail.rest(idleSlab)
@@ -128,13 +130,10 @@ func (l *Log) tend(checkpoint, expire bool) {
 			l.dir.log.Warn("segment not rolled", "topic", l.topic, "partition", l.partition, "err", err)
 		}
 	}
-	if checkpoint && l.sinceCheckpoint > 0 && !l.checkpointing {
-		l.checkpointing = true
-		l.dir.keeper.later(l.checkpoint)
-	}
 	if expire {
 		l.producers.Expire(now)
 	}
+	return l.sinceCheckpoint > 0
 }
 
 // doom has files removed after a delay.

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // appendForEver appends numbered batches and prints each durable offset.
 func appendForEver(path, engine string) {
-	d, err := segment.OpenDir(options(path, combination{engine, "auto"}))
+	d, err := segment.OpenDir(options(path, combination{engine, "auto", "journal"}))
 	if err != nil {
 		fmt.Println("error", err)
 		return

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -37,11 +38,15 @@ type Log struct {
 	epochs    epochCache
 
 	// Submission to the writer.
-	queued   bool // in the writer's list
-	inFlight bool // a write or flush is under way
-	marks    markRing
-	points   pointRing
-	// flushTarget is the offset up to which an Async log was asked to flush.
+	queued      bool   // in one of the writer's lists, to be committed
+	spillQueued bool   // likewise, to be spilled
+	inFlight    bool   // a commit or flush is under way
+	writing     bool   // a write of a segment file is under way: a commit or a spill
+	emptying    bool   // everything committed is to be spilled now
+	journaled   uint64 // generation of the last journal file that has something of the log; 0: none
+	marks       markRing
+	points      pointRing
+	// flushTarget is the offset up to which an Async log was asked to flush. Nothing is committed before it has.
 	flushTarget int64
 	unflushed   int64 // records appended since the last flush request, for flush.messages
 	unflushedAt int64 // when the oldest of them was appended, ms
@@ -52,11 +57,11 @@ type Log struct {
 
 	// Recovery point.
 	recoveryPoint   int64
-	pending         *checkpoint // waits until its offset is durable
+	pending         *checkpoint // being made
 	sinceCheckpoint int64       // bytes appended since the last checkpoint was taken
-	checkpointing   bool
-	snapshotAt      string     // file of the newest snapshot made by a checkpoint
-	epochMu         sync.Mutex // serialises writing leader-epoch-checkpoint; before mu
+	sinceSnapshot   int64       // and since the last one with a producer snapshot
+	snapshotAt      string      // file of the newest snapshot made by a checkpoint
+	epochMu         sync.Mutex  // serialises writing leader-epoch-checkpoint; before mu
 
 	cutting bool // Truncate is changing files
 	closing bool // Dir.Close has begun
@@ -95,6 +100,7 @@ func (l *Log) SetConfig(c LogConfig) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cfg.Durability == Async && c.Durability != Async {
+		l.commitAsync()
 		l.flushTarget = l.end.Load()
 		l.submit()
 	}
@@ -120,6 +126,9 @@ func (l *Log) FirstUnstableOffset() (int64, bool) {
 	defer l.mu.Unlock()
 	return l.producers.FirstUnstableOffset()
 }
+
+// name is that of the partition directory.
+func (l *Log) name() string { return filepath.Base(l.path) }
 
 func newLog(d *Dir, topic string, partition int32, o LogOptions) *Log {
 	l := &Log{dir: d, topic: topic, partition: partition, opts: o, cfg: o.Config}

@@ -53,16 +53,18 @@ func (l *Log) beginClose() {
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.closing = true
-		l.flushTarget = l.end.Load()
+		if l.cfg.Durability == Async {
+			l.flushTarget = l.end.Load()
+		}
 		l.submit()
 	}
 }
 
-// drain waits until everything is on the disk, or cannot be any more.
+// drain waits until everything is durable and in the segment files, or cannot be any more.
 func (l *Log) drain() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.closed && l.durable.Load() < l.end.Load() {
+	for !l.closed && (l.durable.Load() < l.end.Load() || l.firstUnwritten() != nil) {
 		if err := l.dir.offline(); err != nil {
 			return err
 		}

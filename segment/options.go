@@ -28,6 +28,8 @@ type DirOptions struct {
 	RecoveryThreads        int           // logs recovered at once; 0: number of CPUs
 	CheckpointBytes        int64         // appended to a log between recovery points, bytes; twice that to all logs; 0: 64 MiB
 	Disk                   Disk          // nil: the real one
+	Commit                 string        // "auto" | "direct" | "journal": how new bytes become durable; "": auto
+	JournalBytes           int64         // of the largest file of the commit journal; 0: 64 MiB, less on a small file system
 	// OnOffline is called once, after every log's OnFailed, when the dir can no longer be written. Any goroutine; nil: nobody.
 	OnOffline func(error)
 }

@@ -31,6 +31,7 @@ func TestLogBehavesLikeAList(t *testing.T) {
 		defer os.RemoveAll(path)
 		h := newHarness(t, combination{
 			rapid.SampledFrom([]string{"auto", "pwritev2"}).Draw(rt, "engine"), "auto",
+			rapid.SampledFrom([]string{"auto", "direct", "journal"}).Draw(rt, "commit"),
 		}, path)
 		h.cfg.SegmentBytes = int32(rapid.SampledFrom([]int{3000, 20_000, 1 << 20}).Draw(rt, "segment bytes"))
 		h.cfg.IndexIntervalBytes = int32(rapid.SampledFrom([]int{0, 200, 4096}).Draw(rt, "index interval"))

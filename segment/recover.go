@@ -51,7 +51,8 @@ func (l *Log) recover() error {
 	end = max(end, l.start.Load())
 	l.end.Store(end)
 	l.durable.Store(end)
-	l.epochs.cutEnd(end + 1) // an epoch that starts at the end has no batch yet
+	l.sinceSnapshot = snapshotBytes // how much is behind the last one is not worth finding out
+	l.epochs.cutEnd(end + 1)        // an epoch that starts at the end has no batch yet
 	if err := l.recoverProducers(end); err != nil {
 		return err
 	}
@@ -196,8 +197,8 @@ func (l *Log) dropHollow(i int, rp int64) error {
 
 func (l *Log) asSealed(seg *segment) {
 	seg.rolled, seg.sealed, seg.named = true, true, true
-	seg.written, seg.flushed, seg.allocated = seg.size, seg.size, seg.size
-	seg.writtenOffset = seg.nextOffset
+	seg.committed, seg.written, seg.flushed, seg.allocated = seg.size, seg.size, seg.size, seg.size
+	seg.committedOffset, seg.writtenOffset = seg.nextOffset, seg.nextOffset
 }
 
 // dropEmpty removes the segments behind i, none of which has a batch, but for one that begins where i ends.

@@ -159,7 +159,7 @@ func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
 		_ = l.dir.disk.Remove(path)
 		return nil, l.allocationFailed(path, 0, err)
 	}
-	read, err := openFile(path, l.dir.files.blocks)
+	read, err := openFile(path)
 	if err != nil {
 		unix.Close(fd)
 		_ = l.dir.disk.Remove(path)
@@ -202,6 +202,7 @@ func (l *Log) roll(now int64) error {
 	}
 	l.tail.close()
 	l.tail.partial = nil
+	l.sinceSnapshot = 0
 	snapshot, at := l.producers.AppendSnapshot(nil), l.end.Load()
 	path := filepath.Join(l.path, baseName(at)+snapshotSuffix)
 	l.dir.keeper.later(func() { l.writeSnapshot(path, snapshot) })

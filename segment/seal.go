@@ -42,11 +42,10 @@ func (l *Log) seal(seg *segment) {
 		l.dir.failSoon(fmt.Errorf("seal segment %s: %w", seg.path, err))
 		return
 	}
-	seg.sealed, seg.allocated, seg.flushed = true, seg.size, seg.size
+	seg.sealed, seg.allocated, seg.committed, seg.flushed = true, seg.size, seg.size, seg.size
 	seg.closeOut()
 	if l.durable.Load() < seg.nextOffset {
 		l.durable.Store(seg.nextOffset) // an Async log: nothing else flushed it
-		l.checkpointDurable()
 		l.idle.Broadcast()
 	}
 	if epochsFixed {

@@ -26,13 +26,13 @@ type segment struct {
 	baseOffset int64  // immutable
 	path       string // directory and base name without suffix; changes only when the log is deleted
 
-	// size is the logical end, bytes; written is how much of it the writer has written, flushed how much
-	// is known to be on the disk. flushed <= written <= size <= allocated (once active).
-	size, written, flushed int64
-	allocated              int64
-	nextOffset             int64 // one past the last offset in it; baseOffset if empty
-	writtenOffset          int64 // one past the last offset below written
-	baseEpoch              int32 // of the first batch; for looking at, -1 unknown
+	// How far it is, bytes; see commit.go. flushed <= written <= committed <= size <= allocated (once active).
+	flushed, written, committed, size int64
+	allocated                         int64
+	nextOffset                        int64 // one past the last offset in it; baseOffset if empty
+	committedOffset                   int64 // one past the last offset below committed
+	writtenOffset                     int64 // one past an offset below written: the last one, or one before
+	baseEpoch                         int32 // of the first batch; for looking at, -1 unknown
 
 	firstTimestamp int64 // max timestamp of the first batch, -1: unknown or empty
 	maxTimestamp   int64 // -1: none
@@ -97,14 +97,15 @@ type badRange struct {
 
 func newSegment(dir string, baseOffset int64) *segment {
 	return &segment{
-		baseOffset:     baseOffset,
-		path:           filepath.Join(dir, baseName(baseOffset)),
-		nextOffset:     baseOffset,
-		writtenOffset:  baseOffset,
-		baseEpoch:      -1,
-		firstTimestamp: -1,
-		maxTimestamp:   -1,
-		maxTimestampAt: -1,
+		baseOffset:      baseOffset,
+		path:            filepath.Join(dir, baseName(baseOffset)),
+		nextOffset:      baseOffset,
+		committedOffset: baseOffset,
+		writtenOffset:   baseOffset,
+		baseEpoch:       -1,
+		firstTimestamp:  -1,
+		maxTimestamp:    -1,
+		maxTimestampAt:  -1,
 	}
 }
 
@@ -125,7 +126,7 @@ func (s *segment) open(files *handleCache, block bool) (*file, error) {
 	if f := s.handle.Load(); f != nil && f.tryRetain() { // another was first
 		return f, nil
 	}
-	f, err := openFile(s.path+logSuffix, files.blocks)
+	f, err := openFile(s.path + logSuffix)
 	if err != nil {
 		return nil, err
 	}

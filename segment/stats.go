@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"millrace/segment/cold"
 	"millrace/segment/slab"
 )
 
@@ -37,7 +36,10 @@ type dirStats struct {
 	segmentsDeleted, noSpace       atomic.Int64
 	slabReadBytes, fileReadBytes   atomic.Int64
 	corruptReads, corruptRanges    atomic.Int64
-	recoveredBytes                 atomic.Int64
+	recoveredBytes, replayedBytes  atomic.Int64
+	turns, turnLogs, turnBytes     atomic.Int64
+	directCommits                  atomic.Int64
+	spills, spilledBytes, rounds   atomic.Int64
 	latency                        histogram
 }
 
@@ -60,18 +62,20 @@ type DirStats struct {
 	CorruptReads    int64 // reads that met damage
 	CorruptRanges   int64 // damaged ranges found at start
 	RecoveredBytes  int64 // read by recovery
+	ReplayedBytes   int64 // taken from the commit journal at start
+	JournalTurns    int64 // commits that went to the journal, each for one log or many
+	JournalLogs     int64 // logs in them
+	JournalBytes    int64 // with the padding
+	DirectCommits   int64 // commits that went to a segment
+	Spills          int64 // writes to segments of what the journal had
+	SpilledBytes    int64
+	Checkpoints     int64
 	Slabs           slab.Stats
 
 	// WriteLatency counts operations by duration, see LatencyBound.
 	WriteLatency      [LatencyBuckets]int64
 	WriteLatencySumNs int64
 }
-
-// ColdStats counts what was read past the page cache.
-type ColdStats = cold.Stats
-
-// ReadColdStats reads the counters, which are of all dirs.
-func ReadColdStats() ColdStats { return coldBlocks().Stats() }
 
 // Stats reads the counters, each by itself.
 func (d *Dir) Stats() DirStats {
@@ -92,6 +96,14 @@ func (d *Dir) Stats() DirStats {
 		CorruptReads:    s.corruptReads.Load(),
 		CorruptRanges:   s.corruptRanges.Load(),
 		RecoveredBytes:  s.recoveredBytes.Load(),
+		ReplayedBytes:   s.replayedBytes.Load(),
+		JournalTurns:    s.turns.Load(),
+		JournalLogs:     s.turnLogs.Load(),
+		JournalBytes:    s.turnBytes.Load(),
+		DirectCommits:   s.directCommits.Load(),
+		Spills:          s.spills.Load(),
+		SpilledBytes:    s.spilledBytes.Load(),
+		Checkpoints:     s.rounds.Load(),
 		Slabs:           d.pool.Stats(),
 
 		WriteLatencySumNs: s.latency.sumNs.Load(),

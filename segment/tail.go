@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"math"
 	"time"
 
 	"millrace/segment/slab"
@@ -163,6 +164,15 @@ func (t *tail) park() {
 		t.pool.Park(ts.slab)
 		t.owned++
 	}
+}
+
+// firstFull is how many bytes of seg, from seg.written on, the first slab that is not given up holds if it is full;
+// more than there can be if it is not full or of another segment.
+func (t *tail) firstFull(seg *segment) int64 {
+	if t.owned == len(t.slabs) || t.current && t.owned == len(t.slabs)-1 || t.slabs[t.owned].seg != seg {
+		return math.MaxInt64
+	}
+	return t.slabs[t.owned].end() - seg.written
 }
 
 // rest gives up the current slab of a log that has fallen idle, if everything in it is written. The partial

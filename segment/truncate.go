@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -34,7 +35,9 @@ func (l *Log) Truncate(offset int64) error {
 		if err := l.dir.offline(); err != nil {
 			return err
 		}
-		l.flushTarget = l.end.Load()
+		if l.cfg.Durability == Async {
+			l.flushTarget = l.end.Load()
+		}
 		l.submit()
 		l.idle.Wait()
 	}
@@ -42,8 +45,11 @@ func (l *Log) Truncate(offset int64) error {
 		return ErrClosed
 	}
 	l.cutting = true
+	err := l.leaveJournal()
 	l.waitLanded()
-	err := l.cutAt(offset)
+	if err == nil {
+		err = l.cutAt(offset)
+	}
 	l.cutting = false
 	l.idle.Broadcast()
 	for _, s := range l.segments {
@@ -52,7 +58,7 @@ func (l *Log) Truncate(offset int64) error {
 			l.sealWhenWritten(s)
 		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrClosed) {
 		err = fmt.Errorf("truncate %s to offset %d: %w", l.path, offset, err)
 		l.dir.failSoon(err)
 	}
@@ -61,9 +67,43 @@ func (l *Log) Truncate(offset int64) error {
 
 // waitLanded waits until nothing of the log is under way, or never will be again. Under l.mu.
 func (l *Log) waitLanded() {
-	for l.inFlight && !l.dir.writer.dead.Load() {
+	for (l.inFlight || l.writing) && !l.dir.writer.dead.Load() {
 		l.idle.Wait()
 	}
+}
+
+// leaveJournal brings everything committed to the segment files, on the disk, and waits until the journal has nothing of the
+// log any more: a start would write it again over what is changed now. Nothing is appended meanwhile, since l.cutting is set.
+// Under l.mu, which it releases.
+func (l *Log) leaveJournal() error {
+	l.emptying = true
+	for l.firstUnwritten() != nil && !l.closed {
+		if err := l.dir.offline(); err != nil {
+			return err
+		}
+		l.submit()
+		l.idle.Wait()
+	}
+	l.emptying = false
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	var err error
+	for _, f := range l.unflushedFiles(nil) {
+		if err == nil {
+			if err = l.dir.disk.Fsync(f.out.fd); err == nil {
+				f.flushed()
+			}
+		}
+		f.out.Release()
+	}
+	for err == nil && l.journaled >= l.dir.journal.Live() {
+		if !l.dir.rounds.recycle() {
+			if err = l.dir.offline(); err == nil && l.isClosing() {
+				err = ErrClosed
+			}
+		}
+	}
+	return err
 }
 
 // cutAt does Truncate's work. l.mu is held at the beginning and the end and released while files are changed: l.cutting
@@ -76,7 +116,7 @@ func (l *Log) cutAt(offset int64) error {
 	l.tail.drop()
 	l.marks.reset()
 	l.points.reset()
-	l.pending, l.checkpointing = nil, false
+	l.pending = nil
 	if l.prepared != nil {
 		l.prepared.discard(l.dir.disk)
 		l.prepared = nil

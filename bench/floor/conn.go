@@ -118,16 +118,21 @@ func parseHeader(frame []byte) (request, error) {
 	return r, nil
 }
 
-// answer frames a response that kmsg encodes.
+// answer is the reply that kmsg encodes.
 func answer(correlation int32, resp kmsg.Response) reply {
 	return func(c *net.TCPConn) error {
-		b := binary.BigEndian.AppendUint32(make([]byte, 4, 256), uint32(correlation))
-		if resp.IsFlexible() && resp.Key() != apiVersionsKey {
-			b = append(b, 0)
-		}
-		b = resp.AppendTo(b)
-		binary.BigEndian.PutUint32(b, uint32(len(b)-4))
-		_, err := c.Write(b)
+		_, err := c.Write(encode(correlation, resp))
 		return err
 	}
+}
+
+// encode frames a response.
+func encode(correlation int32, resp kmsg.Response) []byte {
+	b := binary.BigEndian.AppendUint32(make([]byte, 4, 256), uint32(correlation))
+	if resp.IsFlexible() && resp.Key() != apiVersionsKey {
+		b = append(b, 0)
+	}
+	b = resp.AppendTo(b)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b
 }

@@ -9,7 +9,13 @@
 // sendfile from the same file, in whole batches. There are no indexes, segments, groups,
 // sessions, limits, checks of sequence numbers, recovery or memory of topics.
 //
-// Plain sockets, two goroutines per connection and one per partition: for large frames
+// With --io=slabs it is the floor of producing without waiting for the disk: a sink on
+// gnet's event loops, which reads Produce frames from the socket straight into slabs,
+// answers when a frame is complete, and writes full slabs to one file by O_DIRECT, as
+// they are, over and over. It checks no CRC, and nothing can be fetched. With
+// --io=nothing the slabs are not even written: what is measured then is the client.
+//
+// Else plain sockets, two goroutines per connection and one per partition: for large frames
 // that costs the same as an event loop with direct reads, and has fewer parts.
 //
 // Ownership: a connection's reader goroutine parses and appends, its responder goroutine

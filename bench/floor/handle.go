@@ -30,27 +30,9 @@ var served = map[int16]int16{
 // handle takes one request and says what its answer will be. The frame is free when it
 // returns.
 func (s *server) handle(frame []byte) (reply, error) {
-	r, err := parseHeader(frame)
+	r, req, err := parse(frame)
 	if err != nil {
 		return nil, err
-	}
-	newest, ok := served[r.key]
-	if !ok {
-		return nil, fmt.Errorf("request %s is not served", kmsg.NameForKey(r.key))
-	}
-	if r.version > newest && r.key == apiVersionsKey {
-		resp := kmsg.NewPtrApiVersionsResponse()
-		apiVersions(resp)
-		resp.ErrorCode = kerr.UnsupportedVersion.Code
-		return answer(r.correlation, resp), nil
-	}
-	if r.version > newest {
-		return nil, fmt.Errorf("version %d of request %s is not served", r.version, kmsg.NameForKey(r.key))
-	}
-	req := kmsg.RequestForKey(r.key)
-	req.SetVersion(r.version)
-	if err := req.(interface{ UnsafeReadFrom([]byte) error }).UnsafeReadFrom(r.body); err != nil {
-		return nil, fmt.Errorf("parse %s: %w", kmsg.NameForKey(r.key), err)
 	}
 	switch req := req.(type) {
 	case *kmsg.ProduceRequest:
@@ -58,10 +40,43 @@ func (s *server) handle(frame []byte) (reply, error) {
 	case *kmsg.FetchRequest:
 		return s.fetch(r.correlation, req), nil
 	}
+	return answer(r.correlation, s.control(r, req)), nil
+}
+
+// parse decodes a request, as views into the frame. One for versions in a version that
+// is not served is decoded as version 0: its answer says which are.
+func parse(frame []byte) (request, kmsg.Request, error) {
+	r, err := parseHeader(frame)
+	if err != nil {
+		return r, nil, err
+	}
+	newest, ok := served[r.key]
+	if !ok {
+		return r, nil, fmt.Errorf("request %s is not served", kmsg.NameForKey(r.key))
+	}
+	req := kmsg.RequestForKey(r.key)
+	if r.version > newest && r.key == apiVersionsKey {
+		return r, req, nil
+	}
+	if r.version > newest {
+		return r, nil, fmt.Errorf("version %d of request %s is not served", r.version, kmsg.NameForKey(r.key))
+	}
+	req.SetVersion(r.version)
+	if err := req.(interface{ UnsafeReadFrom([]byte) error }).UnsafeReadFrom(r.body); err != nil {
+		return r, nil, fmt.Errorf("parse %s: %w", kmsg.NameForKey(r.key), err)
+	}
+	return r, req, nil
+}
+
+// control answers every request that does not move records.
+func (s *server) control(r request, req kmsg.Request) kmsg.Response {
 	resp := req.ResponseKind()
 	switch req := req.(type) {
 	case *kmsg.ApiVersionsRequest:
 		apiVersions(resp.(*kmsg.ApiVersionsResponse))
+		if r.version > served[apiVersionsKey] {
+			resp.(*kmsg.ApiVersionsResponse).ErrorCode = kerr.UnsupportedVersion.Code
+		}
 	case *kmsg.MetadataRequest:
 		s.metadata(req, resp.(*kmsg.MetadataResponse))
 	case *kmsg.ListOffsetsRequest:
@@ -73,7 +88,7 @@ func (s *server) handle(frame []byte) (reply, error) {
 	case *kmsg.InitProducerIDRequest:
 		resp.(*kmsg.InitProducerIDResponse).ProducerID = 1
 	}
-	return answer(r.correlation, resp), nil
+	return resp
 }
 
 func apiVersions(resp *kmsg.ApiVersionsResponse) {

@@ -11,8 +11,10 @@ import (
 type server struct {
 	dir    string
 	direct bool
-	host   string
-	port   int32
+	// bare partitions have no file: the sink keeps what they get.
+	bare bool
+	host string
+	port int32
 
 	mu     sync.Mutex
 	topics map[string][]*partition
@@ -52,6 +54,10 @@ func (s *server) create(name string, partitions int) (bool, error) {
 	}
 	parts := make([]*partition, 0, partitions)
 	for i := range partitions {
+		if s.bare {
+			parts = append(parts, &partition{})
+			continue
+		}
 		p, err := openPartition(fmt.Sprintf("%s/%s-%d", s.dir, name, i), s.direct, s.grown)
 		if err != nil {
 			for _, p := range parts {
@@ -72,7 +78,9 @@ func (s *server) remove(name string) bool {
 	delete(s.topics, name)
 	s.mu.Unlock()
 	for _, p := range parts {
-		p.close()
+		if !s.bare {
+			p.close()
+		}
 	}
 	return ok
 }

@@ -12,28 +12,33 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"millrace/bench/internal/histogram"
+	"millrace/bench/internal/pace"
+	"millrace/bench/internal/payload"
 )
 
-// arrival is how long after the last acknowledgement the consumer may take for the rest.
+// arrival is how long after the last acknowledgement the consumers may take for the rest.
 const arrival = 5 * time.Second
 
-// endToEnd is the phase in which one client writes and another reads at the same time.
+// endToEnd is the phase in which some clients write and others read at the same time.
 func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.maxTime)
 	defer cancel()
-	cons, err := o.newTailConsumer(ctx)
+	consumers, err := o.newTailConsumers(ctx)
 	if err != nil {
 		return err
 	}
-	defer cons.Close()
-	prod, err := o.newProducer(ctx)
+	defer consumers.close()
+	producers, err := o.newProducers(ctx)
 	if err != nil {
 		return err
 	}
-	defer prod.Close()
-	values, err := makeValues(o.payload, o.size)
+	defer producers.close()
+	values, err := payload.Values(o.payload, o.size)
 	if err != nil {
 		return err
+	}
+	if o.rate > 0 {
+		pace.SpareProcessors()
 	}
 	ph, err := o.begin()
 	if err != nil {
@@ -41,50 +46,52 @@ func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
 	}
 	publish, e2e := new(histogram.Histogram), new(histogram.Histogram)
 	var got atomic.Int64
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		for got.Load() < o.records && ctx.Err() == nil {
-			fetches := cons.PollFetches(ctx)
-			now := time.Now()
+		consumers.poll(reading, func(fetches kgo.Fetches) {
+			now, n := time.Now(), int64(0)
 			fetches.EachRecord(func(r *kgo.Record) {
-				e2e.Add(now.Sub(sentAt(r.Value)))
-				got.Add(1)
+				e2e.Add(now.Sub(payload.SentAt(r.Value)))
+				n++
 			})
-		}
+			if got.Add(n) >= o.records {
+				stop()
+			}
+		})
 	}()
-	o.send(ctx, prod, values, ph, publish, true)
+	s := sender{o: o, values: values, keys: makeKeys(o.keys), stamp: true, ph: ph, publish: publish}
+	s.run(ctx, ctx, producers)
 	select {
 	case <-finished:
 	case <-time.After(arrival):
 	}
 	if n := got.Load(); n < o.records {
-		ph.fail(fmt.Errorf("only %d of %d records came back", n, o.records))
+		ph.Fail(fmt.Errorf("only %d of %d records came back", n, o.records))
 	}
-	cancel()
+	stop()
 	<-finished
-	return ph.end(w, "e2e", publish, e2e)
+	return o.end(w, ph, "e2e", publish, e2e)
 }
 
-// newTailConsumer returns a client that reads each partition from exactly the offset
+// newTailConsumers returns clients that read each partition from exactly the offset
 // that is its end now: what is produced from here on is read, and nothing else.
-func (o *options) newTailConsumer(ctx context.Context) (*kgo.Client, error) {
-	at := map[string]map[int32]kgo.Offset{}
-	err := o.withAdmin(func(adm *kadm.Client) error {
-		ends, err := adm.ListEndOffsets(ctx, o.topicNames()...)
+func (o *options) newTailConsumers(ctx context.Context) (consumers, error) {
+	var ends kadm.ListedOffsets
+	err := o.withAdmin(func(adm *kadm.Client) (err error) {
+		ends, err = adm.ListEndOffsets(ctx, o.topicNames()...)
 		if err = errors.Join(err, ends.Error()); err != nil {
 			return fmt.Errorf("list end offsets: %w", err)
 		}
-		ends.Each(func(l kadm.ListedOffset) {
-			if at[l.Topic] == nil {
-				at[l.Topic] = map[int32]kgo.Offset{}
-			}
-			at[l.Topic][l.Partition] = kgo.NewOffset().At(l.Offset)
-		})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return kgo.NewClient(append(o.consumerOptions(), kgo.ConsumePartitions(at))...)
+	return o.newConsumers(func(topic string, partition int32) kgo.Offset {
+		end, _ := ends.Lookup(topic, partition) // one that is missing would be an error above
+		return kgo.NewOffset().At(end.Offset)
+	})
 }

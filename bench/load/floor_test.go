@@ -80,6 +80,39 @@ func TestEveryModeAgainstAServer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("several clients with keys", func(t *testing.T) {
+		args := []string{"--topic", "several", "--partitions", "4", "--records", "3000", "--producers", "3", "--consumers", "4", "--keys", "100", "--buffer-bytes", "4000000"}
+		if got := run(append(args, "--mode", "both")...); len(got) != 2 || got[0].Records != 3000 || got[1].Records < 3000 || got[0].Producers != 3 {
+			t.Errorf("lines are %+v", got)
+		}
+		if got := run(append(args, "--mode", "e2e", "--delete")...); len(got) != 1 || got[0].Records != 3000 || got[0].E2EMs["max"] <= 0 {
+			t.Errorf("lines are %+v", got)
+		}
+	})
+	for _, topics := range []int{1, 3, 200} {
+		t.Run(fmt.Sprintf("raw, %d topics", topics), func(t *testing.T) {
+			args := []string{"--topic", "raw", "--topics", strconv.Itoa(topics)}
+			got := run(append(args, "--mode", "produce", "--raw", "--producers", "2", "--records", "20000", "--batch-records", "20")...)
+			if len(got) != 1 || got[0].Records < 20000 || got[0].CutShort || got[0].Idempotent || got[0].LatencyMs["p50"] <= 0 {
+				t.Fatalf("lines are %+v", got)
+			}
+			n := strconv.FormatInt(got[0].Records, 10)
+			if got = run(append(args, "--mode", "consume", "--records", n, "--raw", "--consumers", "3")...); len(got) != 1 || strconv.FormatInt(got[0].Records, 10) != n {
+				t.Errorf("lines are %+v", got)
+			}
+			if got = run(append(args, "--mode", "consume", "--records", n, "--delete")...); len(got) != 1 || got[0].Records < 20000 {
+				t.Errorf("lines are %+v", got)
+			}
+		})
+	}
+	t.Run("cut short", func(t *testing.T) {
+		for _, kind := range [][]string{{"--raw"}, {"--rate", "1000"}} {
+			got := run(append(kind, "--mode", "produce", "--topic", "cut", "--records", "1000000000", "--max-time", "200ms", "--cut", "--delete")...)
+			if len(got) != 1 || !got[0].CutShort || got[0].Records == 0 || got[0].Seconds > 30 {
+				t.Errorf("%v: lines are %+v", kind, got)
+			}
+		}
+	})
 	if got := run("--mode", "delete", "--topic", "nothing"); len(got) != 0 {
 		t.Errorf("lines are %+v", got)
 	}

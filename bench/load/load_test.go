@@ -2,15 +2,16 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
+	"encoding/binary"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"millrace/bench/internal/histogram"
-	"millrace/bench/internal/result"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"millrace/bench/internal/payload"
 )
 
 func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
@@ -23,6 +24,9 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		"acks":                  {[]string{"--acks", "2"}, "--acks"},
 		"process id":            {[]string{"--broker-pid", "1,x"}, "--broker-pid"},
 		"no partitions":         {[]string{"--partitions", "0"}, "--partitions"},
+		"no producers":          {[]string{"--producers", "0"}, "--producers"},
+		"raw to partitions":     {[]string{"--raw", "--mode", "produce", "--partitions", "2"}, "--raw"},
+		"raw batch too large":   {[]string{"--raw", "--batch-records", "2000"}, "--request-bytes"},
 	} {
 		if _, err := parseOptions(tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error is %v, want one about %s", name, err, tc.want)
@@ -49,77 +53,55 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestValuesAreOfTheSizeAskedForAndTheSameInEveryRun(t *testing.T) {
-	for _, kind := range []string{"text", "random", "zero"} {
-		for _, size := range []int{16, 100, 1024} {
-			a, err := makeValues(kind, size)
-			if err != nil {
-				t.Fatal(err)
+func TestARawRequestGoesToTheTopicsThatFollow(t *testing.T) {
+	for _, tc := range []struct {
+		topics, spread int
+		records        int64
+	}{{1, 1, 963}, {10, 10, 102}, {100, 64, 16}} {
+		o, err := parseOptions([]string{"--raw", "--topics", strconv.Itoa(tc.topics)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := o.newRawLoad()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.spread != tc.spread || l.records != tc.records || l.size != tc.records*int64(tc.spread) {
+			t.Errorf("%d topics: %d topics in a request, %d records for each", tc.topics, l.spread, l.records)
+		}
+		seen := map[string]bool{}
+		var head []byte
+		for i := range int64((tc.topics + tc.spread - 1) / tc.spread) {
+			var frame net.Buffers
+			frame, head = l.request(head, i)
+			b := bytes.Join(frame, nil)
+			req := kmsg.NewPtrProduceRequest()
+			req.SetVersion(rawVersion)
+			if err := req.ReadFrom(b[4+8+2+4:]); err != nil || int(binary.BigEndian.Uint32(b)) != len(b)-4 {
+				t.Fatalf("request %d of %d bytes: %v", i, len(b), err)
 			}
-			b, _ := makeValues(kind, size)
-			for i := range a {
-				if len(a[i]) != size || !bytes.Equal(a[i], b[i]) {
-					t.Fatalf("%s, %d bytes: value %d has %d bytes or differs between two runs", kind, size, i, len(a[i]))
-				}
+			for _, rt := range req.Topics {
+				seen[rt.Topic] = true
 			}
 		}
-	}
-	if _, err := makeValues("poems", 16); err == nil {
-		t.Error("an unknown payload is accepted")
-	}
-}
-
-func TestStampSurvivesTheRoundTripAndLeavesTheSharedValueAlone(t *testing.T) {
-	value := make([]byte, 32)
-	now := time.Now()
-	if got := sentAt(stamped(value, now)); !got.Equal(now.Round(0)) {
-		t.Errorf("stamp reads %v, want %v", got, now)
-	}
-	if !bytes.Equal(value, make([]byte, 32)) {
-		t.Error("stamping changed the shared value")
+		if len(seen) != tc.topics {
+			t.Errorf("%d of %d topics are written", len(seen), tc.topics)
+		}
 	}
 }
 
-func TestALateRecordCountsFromWhenItWasDue(t *testing.T) {
-	o := &options{rate: 1000}
-	start := time.Now().Add(-time.Second)
-	if got, due := o.waitForTurn(start, 10), start.Add(10*time.Millisecond); !got.Equal(due) {
-		t.Errorf("a record 990 ms late counts from %v, want %v", got, due)
-	}
-	start = time.Now()
-	got := o.waitForTurn(start, 20)
-	if got.Before(start.Add(20 * time.Millisecond)) {
-		t.Errorf("a record due in 20 ms is sent after %v", got.Sub(start))
-	}
-}
-
-func TestReportHasThroughputLatencyAndTheUseOfTheBroker(t *testing.T) {
-	o, err := parseOptions([]string{"--size", "1000", "--broker-pid", strconv.Itoa(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ph, err := o.begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ph.start = ph.start.Add(-2 * time.Second)
-	ph.done.Store(1_000_000)
-	ph.fail(os.ErrClosed)
-	ph.fail(os.ErrExist)
-	lat := new(histogram.Histogram)
-	lat.Add(5 * time.Millisecond)
-	var out bytes.Buffer
-	if err := ph.end(&out, "produce", lat, nil); err != nil {
-		t.Fatal(err)
-	}
-	var r result.Phase
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
-	if r.MBPerS < 400 || r.MBPerS > 500 || r.Errors != 2 || r.FirstError != os.ErrClosed.Error() {
-		t.Errorf("report is %+v", r)
-	}
-	if r.LatencyMs["p50"] < 5 || r.LatencyMs["p50"] > 5.2 || r.E2EMs != nil || r.BrokerRSSMiB <= 0 {
-		t.Errorf("report is %+v", r)
+func TestRecordsAreCountedFromTheOffsetAskedFor(t *testing.T) {
+	values, _ := payload.Values("zero", 16)
+	two := append(encodeBatch(values, 0, 10, time.Now()), encodeBatch(values, 0, 5, time.Now())...)
+	second := len(two) - len(encodeBatch(values, 0, 5, time.Now()))
+	binary.BigEndian.PutUint64(two[second:], 10)
+	for _, tc := range []struct {
+		bytes         []byte
+		offset        int64
+		records, next int64
+	}{{two, 0, 15, 15}, {two, 3, 12, 15}, {two, 12, 3, 15}, {two[:len(two)-1], 0, 10, 10}, {two[:50], 4, 0, 4}, {nil, 4, 0, 4}} {
+		if records, next := countRecords(tc.bytes, tc.offset); records != tc.records || next != tc.next {
+			t.Errorf("%d bytes from offset %d: %d records, next %d; want %d, %d", len(tc.bytes), tc.offset, records, next, tc.records, tc.next)
+		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 // not run into the broker's request timeout.
 const topicsPerRequest = 256
 
+// leaderTime is how long new partitions may take to get their leaders.
+const leaderTime = 3 * time.Minute
+
 // withAdmin runs f with an admin client of its own.
 func (o *options) withAdmin(f func(*kadm.Client) error) error {
 	cl, err := kgo.NewClient(o.clientOptions()...)
@@ -27,7 +30,7 @@ func (o *options) withAdmin(f func(*kadm.Client) error) error {
 }
 
 // createTopics creates the topics that are missing and returns when every partition
-// has a leader and its whole in-sync set.
+// has a leader that knows it, and its whole in-sync set.
 func (o *options) createTopics(ctx context.Context) error {
 	return o.withAdmin(func(adm *kadm.Client) error {
 		for names := range slices.Chunk(o.topicNames(), topicsPerRequest) {
@@ -41,8 +44,15 @@ func (o *options) createTopics(ctx context.Context) error {
 				}
 			}
 		}
-		return poll(ctx, time.Minute, "a leader for every partition", func() bool { return o.allHaveLeaders(ctx, adm) })
+		return poll(ctx, leaderTime, "a leader for every partition", func() bool { return o.allHaveLeaders(ctx, adm) && o.allLead(ctx, adm) })
 	})
+}
+
+// allLead asks every leader for the end of its partitions: metadata may tell of one
+// before it knows itself, and what is sent to it then is refused.
+func (o *options) allLead(ctx context.Context, adm *kadm.Client) bool {
+	ends, err := adm.ListEndOffsets(ctx, o.topicNames()...)
+	return err == nil && ends.Error() == nil
 }
 
 func (o *options) allHaveLeaders(ctx context.Context, adm *kadm.Client) bool {

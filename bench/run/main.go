@@ -8,12 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
-	"strconv"
 	"syscall"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func main() {
@@ -32,8 +27,8 @@ func main() {
 	}
 }
 
-// run does all scenarios and prints tables and verdicts. Rows measured before an error
-// are printed all the same.
+// run does the suite and prints tables and verdicts. Rows measured before an error are
+// printed all the same.
 func (o *options) run(ctx context.Context, w io.Writer) error {
 	if _, err := os.Stat("bench/peers/peers"); err != nil {
 		return fmt.Errorf("run from the root of the checkout: %w", err)
@@ -41,10 +36,10 @@ func (o *options) run(ctx context.Context, w io.Writer) error {
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return err
 	}
-	if err := command(ctx, "go", "build", "-o", o.loadProgram(), "./bench/load"); err != nil {
+	if err := o.buildClients(ctx); err != nil {
 		return err
 	}
-	rows, err := newRows(o.results)
+	rows, err := newRows(o.results, o.name)
 	if err != nil {
 		return err
 	}
@@ -58,70 +53,31 @@ func (o *options) run(ctx context.Context, w io.Writer) error {
 		}
 	}()
 	machine := describeMachine(o.dir)
-	slabMiB, err := b.measureAll(ctx)
-	fmt.Fprintf(w, "\n%s; records of %d bytes, acks=all, raw rows in %s\n\n", machine, o.recordBytes, rows.file.Name())
-	rows.print(w)
-	missed := printVerdicts(w, rows.judge(o.partitions, slabMiB))
+	err = b.startAll(ctx)
+	if err == nil {
+		err = o.suite.measure(ctx, b)
+	}
+	fmt.Fprintf(w, "\n%s; raw rows in %s\n\n", machine, rows.file.Name())
+	o.suite.print(w, rows)
+	rows.printNotes(w)
+	rows.printDisturbed(w)
+	missed := printVerdicts(w, o.suite.judge(rows))
 	if err == nil && missed > 0 && o.strict {
 		err = fmt.Errorf("%d targets are missed", missed)
 	}
 	return err
 }
 
-// measureAll starts the brokers, runs the scenarios in their fixed order, and returns
-// Millrace's slab budget in MiB.
-func (b *bench) measureAll(ctx context.Context) (slabMiB float64, err error) {
-	for i, name := range b.o.peers {
-		p, err := b.o.startPeer(ctx, i, name)
+// startAll starts the contenders. They run from the beginning to the end.
+func (b *bench) startAll(ctx context.Context) error {
+	for i, c := range b.o.peers {
+		p, err := b.o.startPeer(ctx, i, c)
 		if p != nil {
 			b.peers = append(b.peers, p)
 		}
 		if err != nil {
-			return 0, err
-		}
-		if name == ours {
-			if slabMiB, err = slabBudgetMiB(ctx, p.addr); err != nil {
-				return 0, err
-			}
+			return err
 		}
 	}
-	for _, s := range []struct {
-		name string
-		run  func(context.Context) error
-	}{{"idle", b.idle}, {"short", b.short}, {"latency", b.latency}, {"sustained", b.sustained}} {
-		if !slices.Contains(b.o.scenarios, s.name) {
-			continue
-		}
-		if err := s.run(ctx); err != nil {
-			return slabMiB, err
-		}
-	}
-	return slabMiB, nil
-}
-
-// slabBudgetMiB asks the broker for its setting.
-func slabBudgetMiB(ctx context.Context, addr string) (float64, error) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr))
-	if err != nil {
-		return 0, err
-	}
-	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	brokers, err := adm.ListBrokers(ctx)
-	if err != nil || len(brokers) == 0 {
-		return 0, fmt.Errorf("list brokers at %s: %w", addr, err)
-	}
-	configs, err := adm.DescribeBrokerConfigs(ctx, brokers[0].NodeID)
-	if err != nil {
-		return 0, fmt.Errorf("describe broker configs: %w", err)
-	}
-	for _, rc := range configs {
-		for _, c := range rc.Configs {
-			if c.Key == "log.slab.bytes" {
-				n, err := strconv.ParseFloat(c.MaybeValue(), 64)
-				return n / (1 << 20), err
-			}
-		}
-	}
-	return 0, errors.New("the broker does not know log.slab.bytes")
+	return nil
 }

@@ -10,61 +10,47 @@ import (
 	"time"
 )
 
-// options is one run, as the flags gave it.
+// options are what every suite has, as the flags gave it.
 type options struct {
-	scenarios  []string
-	peers      []string
-	partitions []int
-	sets       map[string][]string // by peer
+	suite suite
+	name  string // of the suite
 
-	rounds      int
-	sustained   int // rounds of the sustained scenario
-	shortGB     float64
-	sustainedGB float64
-	warmGB      float64
-	latency     time.Duration
-	latencyRate float64
-	recordBytes int
-	settle      time.Duration
-	strict      bool
-	dir         string
-	results     string
-	basePort    int
+	peers []contender
+	sets  map[string][]string // by contender
+
+	rounds   int
+	warmGB   float64
+	strict   bool
+	dir      string
+	results  string
+	basePort int
 }
 
-// The names of scenarios and of the brokers that take part by default, in the order in
-// which they are measured.
-var (
-	scenarioNames = []string{"idle", "short", "latency", "sustained"}
-	defaultPeers  = []string{"kafka", "millrace", "floor"}
-)
-
+// parseOptions takes the name of a suite, if the first argument is none of the flags,
+// and its flags.
 func parseOptions(args []string) (*options, error) {
-	o := options{sets: map[string][]string{
-		"kafka":    {"log.segment.delete.delay.ms=1000"},
-		"millrace": {"log.segment.delete.delay.ms=1000"},
-	}}
-	var scenarios, peers, partitions string
+	o := &options{name: "overview", sets: map[string][]string{}}
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		o.name, args = args[0], args[1:]
+	}
+	make, ok := suites[o.name]
+	if !ok {
+		return nil, fmt.Errorf("%q is none of %v", o.name, suiteNames())
+	}
+	o.suite = make()
+	all := o.suite.contenders()
+	var peers string
 	var quick bool
-	f := flag.NewFlagSet("run", flag.ContinueOnError)
-	f.StringVar(&scenarios, "scenarios", strings.Join(scenarioNames, ","), "which to run, comma-separated")
-	f.StringVar(&peers, "peers", strings.Join(defaultPeers, ","), "brokers to measure, in this order, comma-separated")
-	f.StringVar(&partitions, "partitions", "1,16", "partition counts of the short and the sustained scenario")
-	f.IntVar(&o.rounds, "rounds", 3, "rounds of the short and the latency scenario")
-	f.IntVar(&o.sustained, "sustained-rounds", 2, "rounds of the sustained scenario")
-	f.Float64Var(&o.shortGB, "short-gb", 2, "amount of one short run, 10^9 bytes of values")
-	f.Float64Var(&o.sustainedGB, "sustained-gb", 10, "amount of one sustained run, 10^9 bytes of values")
-	f.Float64Var(&o.warmGB, "warm-gb", 0.5, "amount of the warm-up before a scenario, 10^9 bytes of values")
-	f.DurationVar(&o.latency, "latency", 30*time.Second, "length of one latency run")
-	f.Float64Var(&o.latencyRate, "latency-rate", 1000, "records per second of the latency scenario")
-	f.IntVar(&o.recordBytes, "record-bytes", 1024, "bytes of a record's value")
-	f.DurationVar(&o.settle, "settle", 5*time.Second, "time between the start of a broker and looking at its idle memory")
-	f.BoolVar(&quick, "quick", false, "one short round of everything, in under three minutes; the amounts are too small for conclusions")
+	f := flag.NewFlagSet("run "+o.name, flag.ContinueOnError)
+	f.StringVar(&peers, "peers", strings.Join(namesOf(all, true), ","),
+		fmt.Sprintf("who takes part, comma-separated, of %s", strings.Join(namesOf(all, false), ", ")))
+	f.BoolVar(&quick, "quick", false, "one short round of everything; the amounts are too small for conclusions")
 	f.BoolVar(&o.strict, "strict", false, "exit with an error when a target is missed")
 	f.StringVar(&o.dir, "dir", ".cache/bench", "folder for brokers' data and programs, on a disk that takes direct writes")
 	f.StringVar(&o.results, "results", "bench/results", "folder for the raw rows")
-	f.IntVar(&o.basePort, "base-port", 17100, "first of the ports used")
-	f.Func("set", "PEER:KEY=VALUE, a setting of one broker; may be repeated", func(s string) error {
+	f.IntVar(&o.basePort, "base-port", 17100, "first of the 200 ports used")
+	f.Float64Var(&o.warmGB, "warm-gb", 0.5, "amount of the warm-up before a case, 10^9 bytes of values")
+	f.Func("set", "PEER:KEY=VALUE, a setting of one of them; may be repeated", func(s string) error {
 		peer, kv, ok := strings.Cut(s, ":")
 		if !ok || !strings.Contains(kv, "=") {
 			return errors.New("want PEER:KEY=VALUE")
@@ -72,27 +58,46 @@ func parseOptions(args []string) (*options, error) {
 		o.sets[peer] = append(o.sets[peer], kv)
 		return nil
 	})
+	o.suite.flags(f, o)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("%q is not understood", f.Arg(0))
+	}
+	var err error
+	if o.peers, err = pick(all, peers); err != nil {
+		return nil, err
+	}
+	for name := range o.sets {
+		if !slices.ContainsFunc(all, func(c contender) bool { return c.name == name }) {
+			return nil, fmt.Errorf("--set: %q does not take part", name)
+		}
+	}
 	if quick {
-		o.rounds, o.sustained, o.shortGB, o.sustainedGB, o.warmGB, o.latency = 1, 1, 0.5, 2, 0.2, 8*time.Second
+		o.rounds, o.warmGB = 1, 0.05
 	}
-	o.scenarios, o.peers = strings.Split(scenarios, ","), strings.Split(peers, ",")
-	for p := range strings.SplitSeq(partitions, ",") {
-		n, err := strconv.Atoi(p)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("--partitions %q: want positive numbers", partitions)
-		}
-		o.partitions = append(o.partitions, n)
+	if o.rounds < 1 {
+		return nil, errors.New("--rounds must be positive")
 	}
-	for _, s := range o.scenarios {
-		if !slices.Contains(scenarioNames, s) {
-			return nil, fmt.Errorf("--scenarios: %q is none of %v", s, scenarioNames)
-		}
-	}
-	return &o, nil
+	return o, o.suite.check(o, quick)
 }
 
-// records is how many records make so many gigabytes.
-func (o *options) records(gb float64) int64 { return max(int64(gb*1e9)/int64(o.recordBytes), 1) }
+// parseInts reads comma-separated positive numbers.
+func parseInts(flag, text string) ([]int, error) {
+	var out []int
+	for s := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("--%s %q: want positive numbers", flag, text)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// recordsOf is how many records of a size make so many gigabytes.
+func recordsOf(gb float64, size int) int64 { return max(int64(gb*1e9)/int64(size), 1) }
+
+// shortTime is the limit of phases that should take seconds.
+const shortTime = 10 * time.Minute

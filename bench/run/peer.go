@@ -14,56 +14,110 @@ import (
 	"millrace/bench/internal/proc"
 )
 
-// portsPerPeer keeps a broker's other listeners (Kafka's controller, 100 above) clear of
-// the next broker's.
-const portsPerPeer = 150
+// portsPerPeer keeps a broker's other listeners clear of the next broker's. Kafka's
+// controller, 100 above its broker, is clear of eight brokers.
+const portsPerPeer = 12
 
-// peer is a running broker.
+// httpOffset is where Millrace's HTTP listener is, above its port.
+const httpOffset = 5
+
+// peer is a running contender.
 type peer struct {
-	name string
+	contender
 	dir  string
+	port int
 	addr string
-	pid  int
+	pids []int
 }
 
-// startPeer starts broker i of the run from nothing and returns when it answers. The
+// startPeer starts contender i of the run from nothing and returns when it answers. The
 // peer that comes with an error may have processes, and has to be stopped too.
-func (o *options) startPeer(ctx context.Context, i int, name string) (*peer, error) {
-	dir, err := filepath.Abs(filepath.Join(o.dir, "run", name))
+func (o *options) startPeer(ctx context.Context, i int, c contender) (*peer, error) {
+	if c.program == "" {
+		c.program = c.name
+	}
+	c.sets = append(c.sets[:len(c.sets):len(c.sets)], o.sets[c.name]...)
+	dir, err := filepath.Abs(filepath.Join(o.dir, "run", c.name))
 	if err != nil {
 		return nil, err
 	}
-	port := o.basePort + i*portsPerPeer
-	args := []string{"start", name, "--dir", dir, "--port", strconv.Itoa(port), "--fresh"}
-	for _, s := range o.sets[name] {
+	p := &peer{contender: c, dir: dir, port: o.basePort + i*portsPerPeer}
+	p.addr = fmt.Sprintf("127.0.0.1:%d", p.port)
+	return p, o.start(ctx, p)
+}
+
+func (o *options) start(ctx context.Context, p *peer) error {
+	args := []string{"start", p.program, "--dir", p.dir, "--port", strconv.Itoa(p.port), "--fresh"}
+	for _, s := range p.sets {
 		args = append(args, "--set", s)
 	}
-	p := &peer{name: name, dir: dir, addr: fmt.Sprintf("127.0.0.1:%d", port)}
 	if err := command(ctx, "bench/peers/peers", args...); err != nil {
-		return p, err
+		return err
 	}
-	pids, err := os.ReadFile(filepath.Join(dir, "pids"))
+	text, err := os.ReadFile(filepath.Join(p.dir, "pids"))
 	if err != nil {
-		return p, err
+		return err
 	}
-	pid, _, _ := strings.Cut(string(pids), " ")
-	if p.pid, err = strconv.Atoi(pid); err != nil {
-		return p, fmt.Errorf("process id of %s: %w", name, err)
+	if p.pids, err = parsePids(string(text), proc.Alive); err != nil {
+		return fmt.Errorf("process ids of %s: %w", p.name, err)
 	}
-	return p, o.load(ctx, p, nil, "--mode", "ping", "--max-time", "1m")
+	if p.client != kafkaClient {
+		return nil
+	}
+	return o.load(ctx, p, "", work{mode: "ping", maxTime: time.Minute}, nil)
+}
+
+// parsePids reads the lines "PID STARTTIME" of a started broker, of those that are alive:
+// some begin with a helper that ends.
+func parsePids(text string, alive func(int) bool) ([]int, error) {
+	var pids []int
+	for line := range strings.Lines(text) {
+		field, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		if alive(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		return nil, fmt.Errorf("none of %q is alive", text)
+	}
+	return pids, nil
+}
+
+// restart ends a broker and begins again from nothing.
+func (o *options) restart(ctx context.Context, p *peer) error {
+	if err := p.stop(); err != nil {
+		return err
+	}
+	return o.start(ctx, p)
+}
+
+func (p *peer) pidList() string {
+	text := make([]string, len(p.pids))
+	for i, pid := range p.pids {
+		text[i] = strconv.Itoa(pid)
+	}
+	return strings.Join(text, ",")
 }
 
 // stop ends the broker, whatever happened to the run.
 func (p *peer) stop() error {
-	return command(context.Background(), "bench/peers/peers", "stop", p.name, "--dir", p.dir)
+	return command(context.Background(), "bench/peers/peers", "stop", p.program, "--dir", p.dir)
 }
 
 // usage is what the broker has used so far.
-func (p *peer) usage() (proc.Usage, error) { return proc.Of(p.pid) }
+func (p *peer) usage() (proc.Usage, error) { return proc.Of(p.pids...) }
+
+// goneTime is how long the files of deleted topics may stay; with ten thousand topics
+// that takes minutes.
+const goneTime = 5 * time.Minute
 
 // awaitGone returns when no file or folder of the topic is left on the disk.
 func (p *peer) awaitGone(ctx context.Context, topic string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, goneTime)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -95,6 +149,7 @@ func (p *peer) has(topic string) bool {
 // command runs a program of the checkout with its output on ours.
 func command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), "PEERS_HTTP_OFFSET="+strconv.Itoa(httpOffset))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)

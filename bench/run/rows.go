@@ -1,25 +1,26 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"time"
 
 	"millrace/bench/internal/result"
 )
 
-// row is one phase of one broker in one round.
+// row is one phase of one contender in one round.
 type row struct {
-	Scenario string    `json:"scenario"`
-	Peer     string    `json:"peer"`
-	Round    int       `json:"round"`
-	Time     time.Time `json:"time"`
+	Scenario string `json:"scenario"`
+	// Setting is what tells cases of a scenario apart, besides partitions.
+	Setting string    `json:"setting,omitempty"`
+	Peer    string    `json:"peer"`
+	Round   int       `json:"round"`
+	Time    time.Time `json:"time"`
+	// Together is measured while another load client was at work on purpose.
+	Together bool `json:"together,omitempty"`
 	result.Phase
 }
 
@@ -27,14 +28,17 @@ type row struct {
 type rows struct {
 	all  []row
 	file *os.File
+	// lenient rows of others than Millrace may have errors: a broker that fails under a load
+	// is a result of the suite.
+	lenient bool
 }
 
 // newRows opens the file of raw rows of a run that begins now.
-func newRows(dir string) (*rows, error) {
+func newRows(dir, name string) (*rows, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.Create(filepath.Join(dir, time.Now().UTC().Format("20060102T150405Z")+".jsonl"))
+	f, err := os.Create(filepath.Join(dir, time.Now().UTC().Format("20060102T150405Z")+"-"+name+".jsonl"))
 	if err != nil {
 		return nil, err
 	}
@@ -51,31 +55,50 @@ func (r *rows) add(x row) error {
 	if _, err := r.file.Write(append(b, '\n')); err != nil {
 		return err
 	}
-	if x.Errors > 0 {
+	if x.Errors > 0 && !(r.lenient && x.Peer != ours && x.Peer != oursAsync) {
 		return fmt.Errorf("%s of %s, round %d: %d errors, the first: %s", x.Phase.Phase, x.Peer, x.Round, x.Errors, x.FirstError)
 	}
 	return nil
 }
 
-// load runs the load client against a broker and hands each line it prints to each.
-func (o *options) load(ctx context.Context, p *peer, each func(result.Phase) error, args ...string) error {
-	args = append([]string{"--brokers", p.addr, "--broker-pid", strconv.Itoa(p.pid), "--size", strconv.Itoa(o.recordBytes)}, args...)
-	cmd := exec.CommandContext(ctx, o.loadProgram(), args...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("load on %s: %w", p.name, err)
-	}
-	for dec := json.NewDecoder(&out); dec.More(); {
-		var x result.Phase
-		if err := dec.Decode(&x); err != nil {
-			return fmt.Errorf("output of load: %w", err)
-		}
-		if err := each(x); err != nil {
-			return err
-		}
-	}
-	return nil
+// cell is what the rows of one case agree in.
+type cell struct {
+	scenario, phase string
+	partitions      int
+	setting         string
+	peer            string
 }
 
-func (o *options) loadProgram() string { return filepath.Join(o.dir, "load") }
+func (x row) cell() cell { return cell{x.Scenario, x.Phase.Phase, x.Partitions, x.Setting, x.Peer} }
+
+// with is the same case of another contender.
+func (c cell) with(peer string) cell { c.peer = peer; return c }
+
+// of picks the rows of a case.
+func (r *rows) of(c cell) []row {
+	var out []row
+	for _, x := range r.all {
+		if x.cell() == c {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// cells are the cases that have rows, in the order in which they first came, contenders
+// of the same case under each other.
+func (r *rows) cells(want func(row) bool) []cell {
+	var out []cell
+	for _, x := range r.all {
+		if c := x.cell(); want(x) && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b cell) int { return r.firstOf(a) - r.firstOf(b) })
+	return out
+}
+
+// firstOf is the position of the first row of a case, whoever's.
+func (r *rows) firstOf(c cell) int {
+	return slices.IndexFunc(r.all, func(x row) bool { return x.cell().with("") == c.with("") })
+}

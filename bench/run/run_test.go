@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"millrace/bench/internal/result"
 )
@@ -61,7 +64,7 @@ func TestVerdicts(t *testing.T) {
 		"nothing to compare is not missed": {measured("other", "produce", result.Phase{}), 0},
 	} {
 		var out bytes.Buffer
-		if got := printVerdicts(&out, tc.rows.judge([]int{1, 16}, 256)); got != tc.missed {
+		if got := printVerdicts(&out, new(overview).judge(tc.rows)); got != tc.missed {
 			t.Errorf("%s: %d missed, want %d:\n%s", name, got, tc.missed, out.String())
 		}
 	}
@@ -79,7 +82,7 @@ func TestMemoryVerdicts(t *testing.T) {
 			{Scenario: "short", Peer: "millrace", Phase: result.Phase{Phase: "produce", Partitions: 1, BrokerPeakMiB: tc.peak}},
 		}}
 		var out bytes.Buffer
-		if got := printVerdicts(&out, r.judge([]int{1}, 256)); got != tc.missed {
+		if got := printVerdicts(&out, (&overview{slabMiB: 256}).judge(r)); got != tc.missed {
 			t.Errorf("%s: %d missed, want %d:\n%s", name, got, tc.missed, out.String())
 		}
 	}
@@ -88,7 +91,7 @@ func TestMemoryVerdicts(t *testing.T) {
 func TestTablesShowEveryBrokerWithItsShareOfTheFloor(t *testing.T) {
 	r := measured("short", "produce", result.Phase{MBPerS: 500, BrokerCPUGB: 2})
 	var out bytes.Buffer
-	r.print(&out)
+	new(overview).print(&out, r)
 	for _, want := range []string{"kafka", "floor", "millrace", "0.50", "2.00"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
@@ -97,7 +100,7 @@ func TestTablesShowEveryBrokerWithItsShareOfTheFloor(t *testing.T) {
 }
 
 func TestRowsWithErrorsEndTheRunAndAreKept(t *testing.T) {
-	r, err := newRows(t.TempDir())
+	r, err := newRows(t.TempDir(), "overview")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,15 +118,98 @@ func TestOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(o.partitions) != 1 || o.partitions[0] != 4 || !strings.Contains(strings.Join(o.sets["kafka"], " "), "a=b") {
-		t.Errorf("options are %+v", o)
+	s := o.suite.(*overview)
+	if len(s.partitions) != 1 || s.partitions[0] != 4 || !slices.Equal(o.sets["kafka"], []string{"a=b"}) || len(s.scenarios) != 1 {
+		t.Errorf("options are %+v of %+v", s, o)
 	}
-	if n := o.records(2); n != 1953125 {
+	if n := recordsOf(2, 1024); n != 1953125 {
 		t.Errorf("2 GB are %d records", n)
 	}
-	for _, args := range [][]string{{"--scenarios", "all"}, {"--partitions", "0"}, {"--set", "kafka"}} {
+	for _, args := range [][]string{
+		{"--scenarios", "all"}, {"--partitions", "0"}, {"--set", "kafka"}, {"--set", "nobody:a=b"}, {"--peers", "kafka,nobody"},
+		{"everything"}, {"topics", "--counts", "1,x"}, {"produce", "rest"}, {"latency", "--rounds", "0"},
+	} {
 		if _, err := parseOptions(args); err == nil {
 			t.Errorf("%v is accepted", args)
 		}
+	}
+}
+
+func TestEverySuiteHasOneShortRoundWhenQuick(t *testing.T) {
+	for _, name := range suiteNames() {
+		o, err := parseOptions([]string{name, "--quick", "--peers", "millrace"})
+		if err != nil || o.rounds != 1 || o.name != name || len(o.peers) != 1 {
+			t.Errorf("%s: %+v, %v", name, o, err)
+		}
+	}
+}
+
+func TestContendersOnRequestDoNotTakePartByDefault(t *testing.T) {
+	o, err := parseOptions([]string{"latency"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := namesOf(o.peers, false)
+	if slices.Contains(names, rivalFlushed) || !slices.Contains(names, natsAlways) {
+		t.Errorf("those who take part are %v", names)
+	}
+	if o, err = parseOptions([]string{"latency", "--peers", "kafka-flushed,millrace"}); err != nil || len(o.peers) != 2 || o.peers[0].program != "kafka" {
+		t.Errorf("those who take part are %+v, %v", o.peers, err)
+	}
+}
+
+func TestPidsOfHelpersThatEndedDoNotCount(t *testing.T) {
+	alive := func(pid int) bool { return pid != 10 }
+	if pids, err := parsePids("10 555\n11 556\n12 557\n", alive); err != nil || !slices.Equal(pids, []int{11, 12}) {
+		t.Errorf("%v, %v", pids, err)
+	}
+	for _, text := range []string{"", "10 555\n", "x 1\n"} {
+		if _, err := parsePids(text, alive); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+func TestLinesThatAreNotJSONAreChatter(t *testing.T) {
+	phases, err := parsePhases([]byte("a warning\n{\"phase\":\"produce\",\"mb_per_s\":1.5}\n\n{\"phase\":\"consume\"}\n"))
+	if err != nil || len(phases) != 2 || phases[0].MBPerS != 1.5 || phases[1].Phase != "consume" {
+		t.Errorf("%+v, %v", phases, err)
+	}
+	if _, err := parsePhases([]byte("{broken\n")); err == nil {
+		t.Error("a broken line is accepted")
+	}
+}
+
+func TestWorkBecomesArguments(t *testing.T) {
+	w := work{mode: "produce", topics: 64, size: 1024, records: 1000, producers: 4, raw: true, maxTime: time.Minute, cut: true}
+	got := strings.Join(w.loadArgs("t"), " ")
+	for _, want := range []string{"--mode produce", "--topic t", "--topics 64", "--raw", "--max-time 1m0s", "--cut", "--records 1000"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+	for topics, batch := range map[int]string{1: "batch=976", 64: "batch=16", 1000: "batch=16"} {
+		w.topics = topics
+		if got := strings.Join(w.rocketArgs("t"), " "); !strings.Contains(got, batch+" ") {
+			t.Errorf("%d topics: %q is missing in %q", topics, batch, got)
+		}
+	}
+}
+
+func TestEvictedFilesKeepTheirBytes(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "t-0", "0.log")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Repeat([]byte("x"), 100_000)
+	if err := os.WriteFile(path, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := evict(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

@@ -5,13 +5,6 @@ import (
 	"io"
 )
 
-// The broker that the targets are for, and those that it is compared with.
-const (
-	ours  = "millrace"
-	rival = "kafka"
-	floor = "floor"
-)
-
 // verdict is a target with what was measured.
 type verdict struct {
 	target string
@@ -19,81 +12,96 @@ type verdict struct {
 	met    bool
 }
 
-// target compares a median of ours with a multiple of another broker's in the same case.
+// target compares a median of a contender, in every case of a scenario's phase, with a
+// multiple of another median, or with a bound.
 type target struct {
 	scenario, phase string
 	figure          func(row) float64
 	name, unit      string
 	atLeast         bool
 	factor          float64
-	than            string
+	// than is who is compared with in the same case. Nobody: factor is the bound itself.
+	than string
+	// who is whom the target is for; empty is Millrace as it comes.
+	who string
+	// only picks cases; nil is all of them.
+	only func(cell) bool
+	// against changes the case that is compared with, e.g. to that of one topic; may be nil.
+	against func(cell) cell
+	// limitOf names a contender that shows what the client can do: whoever reaches
+	// clientShare of its figure meets the target, too. Empty: nobody.
+	limitOf string
 }
 
-// targets are what Millrace is to reach as one node, for each number of partitions.
-var targets = []target{
-	{"short", "produce", mbPerS, "produce, short and warm", "MB/s", true, 1.2, rival},
-	{"short", "produce", cpuPerGB, "produce, short and warm", "broker CPU s/GB", false, 0.5, rival},
-	{"sustained", "produce", mbPerS, "produce, sustained", "MB/s", true, 2.5, rival},
-	{"sustained", "produce", cpuPerGB, "produce, sustained", "broker CPU s/GB", false, 0.25, rival},
-	{"short", "consume", mbPerS, "consume", "MB/s", true, 1, rival},
-	{"short", "consume", cpuPerGB, "consume", "broker CPU s/GB", false, 1.25, floor},
-	{"short", "consume again", mbPerS, "consume again", "MB/s", true, 1, rival},
-	{"short", "consume again", cpuPerGB, "consume again", "broker CPU s/GB", false, 1.25, floor},
-	{"latency", "e2e", endToEndMs("p50"), "end to end p50", "ms", false, 1, rival},
-	{"latency", "e2e", endToEndMs("p99"), "end to end p99", "ms", false, 0.5, rival},
-}
+// clientShare is how near to the client's own limit counts as having reached it.
+const clientShare = 0.97
 
-// Memory targets are in MB of 10^6 bytes, what the kernel tells in MiB.
-const (
-	idleTargetMiB      = 60 * 1e6 / (1 << 20)
-	aboveSlabTargetMiB = 150 * 1e6 / (1 << 20)
-)
-
-// judge evaluates every target that this run has figures for. slabMiB is Millrace's slab
-// budget.
-func (r *rows) judge(partitions []int, slabMiB float64) []verdict {
+// judge evaluates every target in every case that this run has figures for.
+func (r *rows) judge(targets []target) []verdict {
 	var out []verdict
 	for _, t := range targets {
-		for _, n := range partitions {
-			if t.scenario == "latency" && n != 1 {
+		if t.who == "" {
+			t.who = ours
+		}
+		cells := r.cells(func(x row) bool { return x.Scenario == t.scenario && x.Phase.Phase == t.phase && x.Peer == t.who })
+		for _, c := range cells {
+			if t.only != nil && !t.only(c) {
 				continue
 			}
-			if v, ok := r.compare(t, n); ok {
+			if v, ok := r.compare(t, c); ok {
 				out = append(out, v)
 			}
 		}
 	}
-	if idle, ok := r.spread(cell{scenario: "idle", phase: "idle", peer: ours}, rssMiB); ok {
-		out = append(out, verdict{"idle RSS under 60 MB", fmt.Sprintf("%.1f MB", idle.median*(1<<20)/1e6), idle.median < idleTargetMiB})
-	}
-	if most := r.peak(ours); most > 0 {
-		out = append(out, verdict{
-			fmt.Sprintf("RSS in this run under the slab budget (%.0f MB) plus 150 MB", slabMiB*(1<<20)/1e6),
-			fmt.Sprintf("%.1f MB", most*(1<<20)/1e6), most < slabMiB+aboveSlabTargetMiB,
-		})
-	}
 	return out
 }
 
-// compare evaluates one target for one number of partitions; ok is false if either side
-// was not measured.
-func (r *rows) compare(t target, partitions int) (v verdict, ok bool) {
-	have, ok1 := r.spread(cell{t.scenario, t.phase, partitions, ours}, t.figure)
-	other, ok2 := r.spread(cell{t.scenario, t.phase, partitions, t.than}, t.figure)
-	if !ok1 || !ok2 {
+// compare evaluates one target in one case; ok is false if either side was not measured.
+func (r *rows) compare(t target, c cell) (v verdict, ok bool) {
+	have, ok := r.spread(c, t.figure)
+	if !ok {
 		return verdict{}, false
 	}
-	bound := t.factor * other.median
-	word, met := "at most", have.median <= bound
+	word := "at most"
 	if t.atLeast {
-		word, met = "at least", have.median >= bound
+		word = "at least"
 	}
-	ratio := have.median / max(other.median, 1e-9)
-	return verdict{
-		target: fmt.Sprintf("%s, %d partitions: %s %.2f x %s's %s (%.2f)", t.name, partitions, word, t.factor, t.than, t.unit, other.median),
-		have:   fmt.Sprintf("%.2f, %.2f x", have.median, ratio),
-		met:    met,
-	}, true
+	name := fmt.Sprintf("%s, %s", t.name, caseText(c.partitions, c.setting))
+	if t.than == "" {
+		return verdict{
+			target: fmt.Sprintf("%s: %s %.2f %s", name, word, t.factor, t.unit),
+			have:   fmt.Sprintf("%.2f", have.median), met: t.met(have.median, t.factor),
+		}, true
+	}
+	reference := c.with(t.than)
+	if t.against != nil {
+		reference = t.against(reference)
+	}
+	other, ok := r.spread(reference, t.figure)
+	if !ok || reference == c {
+		return verdict{}, false
+	}
+	than := t.than + "'s"
+	if t.against != nil {
+		than = fmt.Sprintf("%s's of %s, %s", t.than, caseText(reference.partitions, reference.setting), reference.phase)
+	}
+	v = verdict{
+		target: fmt.Sprintf("%s: %s %.2f x %s %s (%.2f)", name, word, t.factor, than, t.unit, other.median),
+		have:   fmt.Sprintf("%.2f, %.2f x", have.median, have.median/max(other.median, 1e-9)),
+		met:    t.met(have.median, t.factor*other.median),
+	}
+	if limit, ok := r.spread(c.with(t.limitOf), t.figure); ok && t.limitOf != "" {
+		v.target += fmt.Sprintf(" or the client's limit (%s: %.2f)", t.limitOf, limit.median)
+		v.met = v.met || t.met(have.median, clientShare*limit.median)
+	}
+	return v, true
+}
+
+func (t target) met(have, bound float64) bool {
+	if t.atLeast {
+		return have >= bound
+	}
+	return have <= bound
 }
 
 // printVerdicts writes a line for each target and returns how many are missed.

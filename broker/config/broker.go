@@ -45,11 +45,14 @@ type Broker struct {
 	AlterLogDirsBytesPerSecond  int64 // replica.alter.log.dirs.io.max.bytes.per.second
 
 	// Millrace's own.
-	LogIO      string // log.io: auto | direct | buffered
-	LogEngine  string // log.engine: auto | ring | pwritev2
-	SlabBytes  int64  // log.slab.bytes: budget per log dir
-	HTTPAddr   string // http.listen; empty: no HTTP server
-	EventLoops int    // net.event.loops; 0: one per core
+	LogIO     string // log.io: auto | direct | buffered
+	LogCommit string // log.commit: auto | direct | journal
+	// JournalBytes is log.journal.file.bytes; 0: by the size of the file system.
+	JournalBytes int64
+	LogEngine    string // log.engine: auto | ring | pwritev2
+	SlabBytes    int64  // log.slab.bytes: budget per log dir
+	HTTPAddr     string // http.listen; empty: no HTTP server
+	EventLoops   int    // net.event.loops; 0: one per core
 
 	// The layers, as given, without unknown keys. Never changed once the Broker is built.
 	static         map[string]string
@@ -99,6 +102,8 @@ func (b *Broker) fill() (warnings []string, err error) {
 
 	b.LogIO = b.str("log.io")
 	b.LogEngine = b.str("log.engine")
+	b.LogCommit = b.str("log.commit")
+	b.JournalBytes = b.num("log.journal.file.bytes")
 	b.SlabBytes = b.num("log.slab.bytes")
 	b.HTTPAddr = b.str("http.listen")
 	b.EventLoops = int(b.num("net.event.loops"))

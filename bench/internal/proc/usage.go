@@ -114,3 +114,13 @@ func MachineBusySeconds() (float64, error) {
 	}
 	return busy / ticksPerSecond, nil
 }
+
+// Alive tells whether there is a process with this id that has not ended.
+func Alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" "))
+	return ok && len(rest) > 0 && rest[0] != 'Z'
+}

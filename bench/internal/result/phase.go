@@ -5,16 +5,21 @@ package result
 // Phase is one measured stretch. Megabytes are 10^6 and gigabytes 10^9 bytes of record
 // values; MiB are of memory.
 type Phase struct {
-	Label       string             `json:"label,omitempty"`
-	Phase       string             `json:"phase"`
-	Topics      int                `json:"topics"`
-	Partitions  int                `json:"partitions"`
-	Size        int                `json:"size"`
-	Acks        string             `json:"acks"`
-	Compression string             `json:"compression"`
-	Idempotent  bool               `json:"idempotent"`
-	Rate        float64            `json:"rate"`
-	Records     int64              `json:"records"`
+	Label       string  `json:"label,omitempty"`
+	Phase       string  `json:"phase"`
+	Topics      int     `json:"topics"`
+	Partitions  int     `json:"partitions"`
+	Producers   int     `json:"producers,omitempty"`
+	Consumers   int     `json:"consumers,omitempty"`
+	Keys        int     `json:"keys,omitempty"`
+	Size        int     `json:"size"`
+	Acks        string  `json:"acks"`
+	Compression string  `json:"compression"`
+	Idempotent  bool    `json:"idempotent"`
+	Rate        float64 `json:"rate"`
+	Records     int64   `json:"records"`
+	// CutShort says that time was up before all records were sent.
+	CutShort    bool               `json:"cut_short,omitempty"`
 	Errors      int64              `json:"errors"`
 	FirstError  string             `json:"first_error,omitempty"`
 	Seconds     float64            `json:"seconds"`

@@ -1,4 +1,5 @@
-package main
+// Package payload makes the values that load clients send.
+package payload
 
 import (
 	"encoding/binary"
@@ -12,13 +13,13 @@ import (
 // finds no repetition inside its window, few enough to stay in the processor's cache.
 const distinctValues = 512
 
-// stampBytes is the room at the start of a value for the send time and to spare.
-const stampBytes = 16
+// StampBytes is the room at the start of a value for the send time and to spare.
+const StampBytes = 16
 
 var words = strings.Fields("order status created shipped customer amount currency warehouse region sku quantity price discount total note paid")
 
-// makeValues returns the values of one run, the same for every run with the same options.
-func makeValues(kind string, size int) ([][]byte, error) {
+// Values returns the values of one run, the same for every run with the same options.
+func Values(kind string, size int) ([][]byte, error) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	out := make([][]byte, distinctValues)
 	for i := range out {
@@ -35,21 +36,21 @@ func makeValues(kind string, size int) ([][]byte, error) {
 				b = fmt.Appendf(b, "%q:%d,%q:\"%x\",", words[rng.IntN(len(words))], rng.IntN(100000), words[rng.IntN(len(words))], rng.Uint32())
 			}
 		default:
-			return nil, fmt.Errorf("--payload %q is not known", kind)
+			return nil, fmt.Errorf("payload %q is not known", kind)
 		}
 		out[i] = b[:size]
 	}
 	return out, nil
 }
 
-// stamped is a copy of a value that begins with the time it was sent (or was due).
-func stamped(value []byte, sent time.Time) []byte {
+// Stamped is a copy of a value that begins with the time it was sent (or was due).
+func Stamped(value []byte, sent time.Time) []byte {
 	v := append(make([]byte, 0, len(value)), value...)
 	binary.BigEndian.PutUint64(v, uint64(sent.UnixNano()))
 	return v
 }
 
-// sentAt reads the stamp of a value back.
-func sentAt(value []byte) time.Time {
+// SentAt reads the stamp of a value back.
+func SentAt(value []byte) time.Time {
 	return time.Unix(0, int64(binary.BigEndian.Uint64(value)))
 }

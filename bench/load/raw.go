@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"millrace/bench/internal/histogram"
+	"millrace/bench/internal/measure"
+	"millrace/bench/internal/payload"
+)
+
+// rawVersion of Produce is the newest whose encoding has no tagged fields and that every
+// broker here serves; the answer is as small as in later ones.
+const rawVersion = 7
+
+// rawLoad is a produce phase on plain sockets. A client library spends most of its time
+// on partitions when there are thousands of them, and would be what is measured; this
+// one sends batches that were encoded before the clock started, so that it costs the same
+// whatever the number of topics. Every request carries requestBytes of values: to one
+// topic as one batch, to several as one batch each, of batchRecords records at least,
+// to as many topics as that takes; the next request goes to the topics that follow.
+type rawLoad struct {
+	o       *options
+	topics  []string
+	batches [][]byte // variants, so that not every batch has the same values
+	records int64    // in a batch
+	spread  int      // topics in a request
+	size    int64    // records in a request
+	ph      *measure.Stretch
+	publish *histogram.Histogram
+	// next is the number of the next request of the phase.
+	next atomic.Int64
+}
+
+// rawVariants is how many different batches there are.
+const rawVariants = 16
+
+func (o *options) newRawLoad() (*rawLoad, error) {
+	values, err := payload.Values(o.payload, o.size)
+	if err != nil {
+		return nil, err
+	}
+	l := &rawLoad{o: o, topics: o.topicNames(), publish: new(histogram.Histogram)}
+	total := o.requestBytes / o.size
+	l.spread = min(o.topics, max(total/o.batchRecords, 1))
+	// A record in a batch has up to 14 bytes besides its value, a batch its header.
+	n := max(min(total/l.spread, (o.batchBytes-batchHeader)/(o.size+14)), 1)
+	l.records, l.size = int64(n), int64(n*l.spread)
+	now := time.Now()
+	for v := range rawVariants {
+		l.batches = append(l.batches, encodeBatch(values, v*n, n, now))
+	}
+	return l, nil
+}
+
+// produceRaw is produce without a client library.
+func (o *options) produceRaw(ctx context.Context, w io.Writer) error {
+	l, err := o.newRawLoad()
+	if err != nil {
+		return err
+	}
+	conns := make([]net.Conn, o.producers)
+	for i := range conns {
+		if conns[i], err = new(net.Dialer).DialContext(ctx, "tcp", o.seeds[0]); err != nil {
+			return fmt.Errorf("connect to %s: %w", o.seeds[0], err)
+		}
+		defer conns[i].Close()
+	}
+	sending, ctx, cancel := o.phaseTime(ctx)
+	defer cancel()
+	if l.ph, err = o.begin(); err != nil {
+		return err
+	}
+	var done sync.WaitGroup
+	for _, c := range conns {
+		end := context.AfterFunc(ctx, func() { c.Close() })
+		defer end()
+		done.Go(func() {
+			if err := l.drive(sending, c); err != nil {
+				l.ph.Fail(err)
+			}
+		})
+	}
+	done.Wait()
+	return o.end(w, l.ph, "produce", l.publish, nil)
+}
+
+// drive sends requests on one connection and returns when all are answered.
+func (l *rawLoad) drive(sending context.Context, c net.Conn) error {
+	sent := make(chan time.Time, l.o.inflight) // its room is what may be in flight
+	answers := make(chan error, 1)
+	go func() {
+		err := l.readAnswers(c, sent)
+		if err != nil {
+			_ = c.Close() // which ends the sending, too
+		}
+		for range sent { // the sender must not wait for an answer that never comes
+		}
+		answers <- err
+	}()
+	err := l.sendAll(sending, c, sent)
+	close(sent)
+	if answer := <-answers; answer != nil {
+		return answer // the cause, where sending failed too
+	}
+	return err
+}
+
+func (l *rawLoad) sendAll(sending context.Context, c net.Conn, sent chan<- time.Time) error {
+	requests := (l.o.records + l.size - 1) / l.size
+	var head []byte
+	for sending.Err() == nil {
+		i := l.next.Add(1) - 1
+		if i >= requests {
+			return nil
+		}
+		sent <- time.Now()
+		var frame net.Buffers
+		frame, head = l.request(head, i)
+		if _, err := frame.WriteTo(c); err != nil {
+			return fmt.Errorf("send: %w", err)
+		}
+	}
+	return nil
+}
+
+// request lays out request i. Its own bytes are appended to head, whose memory may be
+// used again once the frame is sent; the batches are shared.
+func (l *rawLoad) request(head []byte, i int64) (frame net.Buffers, reuse []byte) {
+	be := binary.BigEndian
+	batch := l.batches[i%rawVariants]
+	// head must not move while frame points into it.
+	need := 64 + l.spread*(32+len(l.topics[len(l.topics)-1]))
+	if cap(head) < need {
+		head = make([]byte, 0, need)
+	}
+	b := be.AppendUint32(head[:0], 0) // length
+	b = be.AppendUint16(b, 0)         // Produce
+	b = be.AppendUint16(b, rawVersion)
+	b = be.AppendUint32(b, uint32(i)) // correlation id
+	b = be.AppendUint16(b, 4)
+	b = append(b, "load"...)
+	b = be.AppendUint16(b, 0xffff) // no transactional id
+	b = be.AppendUint16(b, uint16(l.requiredAcks()))
+	b = be.AppendUint32(b, uint32(time.Minute.Milliseconds()))
+	b = be.AppendUint32(b, uint32(l.spread))
+	from := 0
+	for t := range l.spread {
+		name := l.topics[(i*int64(l.spread)+int64(t))%int64(len(l.topics))]
+		b = be.AppendUint16(b, uint16(len(name)))
+		b = append(b, name...)
+		b = be.AppendUint32(b, 1) // partitions
+		b = be.AppendUint32(b, 0) // the partition
+		b = be.AppendUint32(b, uint32(len(batch)))
+		frame = append(frame, b[from:], batch)
+		from = len(b)
+	}
+	be.PutUint32(b, uint32(len(b)+l.spread*len(batch)-4))
+	return frame, b
+}
+
+func (l *rawLoad) requiredAcks() int16 {
+	if l.o.acks == "1" {
+		return 1
+	}
+	return -1
+}
+
+// readAnswers takes the answers of one connection, which come in the order of requests,
+// until sent is closed and each is answered.
+func (l *rawLoad) readAnswers(c net.Conn, sent <-chan time.Time) error {
+	in := bufio.NewReaderSize(c, 64<<10)
+	var body []byte
+	for at := range sent {
+		var length [4]byte
+		if _, err := io.ReadFull(in, length[:]); err != nil {
+			return fmt.Errorf("read an answer: %w", err)
+		}
+		n := int(binary.BigEndian.Uint32(length[:]))
+		if n < 4 || n > l.o.requestBytes+1<<20 {
+			return fmt.Errorf("answer of %d bytes", n)
+		}
+		if cap(body) < n {
+			body = make([]byte, n)
+		}
+		body = body[:n]
+		if _, err := io.ReadFull(in, body); err != nil {
+			return fmt.Errorf("read an answer: %w", err)
+		}
+		l.publish.Add(time.Since(at))
+		if err := l.count(body[4:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count adds what an answer acknowledges.
+func (l *rawLoad) count(body []byte) error {
+	resp := kmsg.NewPtrProduceResponse()
+	resp.SetVersion(rawVersion)
+	if err := resp.ReadFrom(body); err != nil {
+		return fmt.Errorf("parse an answer: %w", err)
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				l.ph.Fail(fmt.Errorf("%s-%d: %w", t.Topic, p.Partition, err))
+				continue
+			}
+			l.ph.Done.Add(l.records)
+		}
+	}
+	if len(resp.Topics) != l.spread {
+		return errors.New("an answer leaves topics out")
+	}
+	return nil
+}
