@@ -263,7 +263,7 @@ func (d *Dir) openLog(tp topicPartition, create func() *Log) (*Log, error) {
 	ghost := d.ghosts[tp]
 	d.mu.Unlock()
 	// What the journal has of a log of the same name that was deleted would be taken for this one's after a crash.
-	for ghost != 0 && ghost >= d.journal.Live() && d.offline() == nil {
+	for ghost != 0 && ghost >= d.journal.Live() && d.offline() == nil && !d.isClosed() {
 		d.rounds.recycle()
 	}
 	d.recovering <- struct{}{}
@@ -318,6 +318,12 @@ func (d *Dir) remember(l *Log) {
 	if l.journaled >= live {
 		d.ghosts[topicPartition{l.topic, l.partition}] = l.journaled
 	}
+}
+
+func (d *Dir) isClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
 }
 
 // all returns the open logs.

@@ -39,6 +39,11 @@ func (d *Dir) Close() error {
 	if err := d.disk.Syncfs(int(d.lock.Fd())); err != nil {
 		errs = append(errs, fmt.Errorf("syncfs: %w", err))
 	}
+	if errors.Join(errs...) == nil {
+		for _, l := range logs {
+			l.closedCleanly()
+		}
+	}
 	d.keeper.close()
 	if err := d.startOffsets.write(); err != nil {
 		errs = append(errs, err)

@@ -142,6 +142,7 @@ func (l *Log) seals(start, end int64, producers, epochs []byte) error {
 	if err := syncDir(disk, l.path); err != nil {
 		return err
 	}
+	l.closedCleanly()
 	l.dir.startOffsets.set(l.topic, l.partition, start)
 	if err := l.dir.startOffsets.write(); err != nil {
 		return err

@@ -118,9 +118,13 @@ func (l *Log) closeCleanly() error {
 			return fmt.Errorf("producer snapshot: %w", err)
 		}
 	}
-	l.recoveryPoint = end
-	l.dir.recoveryPoints.set(l.topic, l.partition, end)
 	return nil
+}
+
+// closedCleanly notes that all of the closed log is on the disk.
+func (l *Log) closedCleanly() {
+	l.recoveryPoint = l.end.Load()
+	l.dir.recoveryPoints.set(l.topic, l.partition, l.recoveryPoint)
 }
 
 // closeIndexes seals and unmaps the indexes.

@@ -51,7 +51,7 @@ func (t *tail) room() int {
 	return len(last.mem) - last.used
 }
 
-// fastFill is the time within which a slab has to be filled for the next one to be larger.
+// fastFill is the time within which a slab has to be filled for the next one to be larger, if there is room.
 const fastFill = time.Second
 
 // reserve makes sure that n more bytes of seg can be copied in without asking for memory again. False: the
@@ -63,10 +63,11 @@ func (t *tail) reserve(seg *segment, n int) bool {
 		if need <= 0 {
 			return true
 		}
-		if t.class < slab.Large && time.Since(t.openedAt) < fastFill {
-			t.class++
-		} else if t.class > slab.Small && time.Since(t.openedAt) > 8*fastFill {
+		switch filled := time.Since(t.openedAt); {
+		case t.class > slab.Small && (filled > 8*fastFill || !t.pool.Roomy()):
 			t.class--
+		case t.class < slab.Large && filled < fastFill && t.pool.Roomy():
+			t.class++
 		}
 	} else {
 		need += int(seg.size % t.align)

@@ -87,6 +87,14 @@ func (p *Pool) Get(c Class) *Slab {
 // better read from there, since a slow reader holds what it was handed.
 func (p *Pool) Crowded() bool { return p.crowded.Load() }
 
+// Roomy says that slabs being written hold little of the budget: a log may take larger ones. Where logs are many, a
+// large slab each would not fit.
+func (p *Pool) Roomy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inUse-p.parked < p.budget/4
+}
+
 // take makes a free slab an owned one.
 func (p *Pool) take(s *Slab) *Slab {
 	p.free[s.class].remove(s)
