@@ -49,6 +49,8 @@ func (b *Broker) openDirs(o Options) error {
 			Now:                    time.Now,
 			Logger:                 b.log,
 			RetentionCheckInterval: time.Duration(b.config.LogRetentionCheckIntervalMs) * time.Millisecond,
+			ScrubBytesPerSecond:    b.config.ScrubBytesPerSecond,
+			ScrubInterval:          time.Duration(b.config.ScrubIntervalMs) * time.Millisecond,
 			RecoveryThreads:        int(b.config.RecoveryThreads),
 			Disk:                   o.Disk(path),
 			OnOffline:              b.logDirOffline,

@@ -52,6 +52,8 @@ type Dir struct {
 	house   *housekeeping
 	naming  naming
 	stats   dirStats
+	// scrubber looks for damage in the background (scrub.go).
+	scrubber *scrubber
 
 	recoveryPoints *offsetCheckpoint
 	startOffsets   *offsetCheckpoint
@@ -163,6 +165,7 @@ func (d *Dir) open() (err error) {
 	}
 	go d.keeper.run()
 	go d.rounds.run()
+	d.scrubber = startScrubber(d)
 	d.house = startHousekeeping(d)
 	return nil
 }

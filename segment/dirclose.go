@@ -17,6 +17,7 @@ func (d *Dir) Close() error {
 	}
 	d.closed = true
 	d.mu.Unlock()
+	d.scrubber.close()
 	d.house.close()
 	d.naming.close()
 	var errs []error

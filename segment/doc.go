@@ -42,6 +42,7 @@
 //	rounds          checkpoints, and makes journal files (checkpoint.go)
 //	keeper          creates, names, extends and seals segments, deletes files (keeper.go)
 //	housekeeping    a ticker that asks for the above (housekeeping.go)
+//	scrubber        reads sealed segments again and notes damaged ranges (scrub.go)
 //
 // Lock order: Log.mu, then writer.mu, slab pool, keeper. OnDurable is called without any lock held.
 //

@@ -152,7 +152,7 @@ func (l *Log) scan(seg *segment, pos, least, offset int64, checked, block bool) 
 			if offset < bad.toOffset {
 				return place{}, false, l.corrupt(seg, bad)
 			}
-			pos, least = bad.to, bad.toOffset
+			pos, least, checked = bad.to, bad.toOffset, true // an index entry may point into it
 		}
 		var h []byte
 		l.mu.Lock()
@@ -208,6 +208,7 @@ func (l *Log) inFile(seg *segment, pos int64) int64 {
 func (l *Log) corrupt(seg *segment, b badRange) error {
 	l.dir.stats.corruptReads.Add(1)
 	if !seg.reported.Swap(true) {
+		l.dir.scrubber.suspect(l, seg)
 		l.dir.log.Error("read of a damaged range", "file", seg.path+logSuffix, "from", b.from, "to", b.to,
 			"fromOffset", b.fromOffset, "toOffset", b.toOffset)
 	}

@@ -46,6 +46,9 @@ func (s *scanner) close() {
 	}
 }
 
+// forget makes the next read come from the file.
+func (s *scanner) forget() { s.have = 0 }
+
 // bytes returns n bytes at pos, or fewer if the file ends. They are valid until the next call.
 func (s *scanner) bytes(pos int64, n int) ([]byte, error) {
 	if pos >= s.from && pos+int64(n) <= s.from+int64(s.have) {

@@ -70,8 +70,10 @@ type segment struct {
 	growAsked  bool // the keeper was asked to make larger indexes
 	growing    bool // it is doing so; entries go to waiting
 
-	// bad are damaged ranges, ascending; written during recovery only.
-	bad []badRange
+	// bad are damaged ranges, ascending; written during recovery only. scrubbed replaces them once there are more: the
+	// list is not changed, but replaced by a longer one, under Log.mu, and read without.
+	bad      []badRange
+	scrubbed atomic.Pointer[[]badRange]
 }
 
 // indexes are the two sparse indexes of a segment.
@@ -160,9 +162,17 @@ func (s *segment) closeOut() {
 	}
 }
 
+// badRanges are the damaged ranges known now, ascending.
+func (s *segment) badRanges() []badRange {
+	if p := s.scrubbed.Load(); p != nil {
+		return *p
+	}
+	return s.bad
+}
+
 // badAt returns the damaged range at or after pos, if there is one.
 func (s *segment) badAt(pos int64) (badRange, bool) {
-	for _, b := range s.bad {
+	for _, b := range s.badRanges() {
 		if b.to > pos {
 			return b, true
 		}

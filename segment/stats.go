@@ -40,6 +40,8 @@ type dirStats struct {
 	turns, turnLogs, turnBytes     atomic.Int64
 	directCommits                  atomic.Int64
 	spills, spilledBytes, rounds   atomic.Int64
+	scrubbedBytes, scrubPasses     atomic.Int64
+	scrubPassEndMs                 atomic.Int64
 	latency                        histogram
 }
 
@@ -60,7 +62,7 @@ type DirStats struct {
 	SlabReadBytes   int64 // read from memory
 	FileReadBytes   int64 // handed out as file ranges
 	CorruptReads    int64 // reads that met damage
-	CorruptRanges   int64 // damaged ranges found at start
+	CorruptRanges   int64 // damaged ranges found at start and by scrubbing
 	RecoveredBytes  int64 // read by recovery
 	ReplayedBytes   int64 // taken from the commit journal at start
 	JournalTurns    int64 // commits that went to the journal, each for one log or many
@@ -70,6 +72,9 @@ type DirStats struct {
 	Spills          int64 // writes to segments of what the journal had
 	SpilledBytes    int64
 	Checkpoints     int64
+	ScrubbedBytes   int64 // of sealed segments, held against their CRCs
+	ScrubPasses     int64 // times that all of them were
+	ScrubPassEndMs  int64 // when the last such pass ended, ms since the epoch; 0: none has
 	Slabs           slab.Stats
 
 	// WriteLatency counts operations by duration, see LatencyBound.
@@ -104,6 +109,9 @@ func (d *Dir) Stats() DirStats {
 		Spills:          s.spills.Load(),
 		SpilledBytes:    s.spilledBytes.Load(),
 		Checkpoints:     s.rounds.Load(),
+		ScrubbedBytes:   s.scrubbedBytes.Load(),
+		ScrubPasses:     s.scrubPasses.Load(),
+		ScrubPassEndMs:  s.scrubPassEndMs.Load(),
 		Slabs:           d.pool.Stats(),
 
 		WriteLatencySumNs: s.latency.sumNs.Load(),

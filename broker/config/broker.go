@@ -53,6 +53,8 @@ type Broker struct {
 	SlabBytes    int64  // log.slab.bytes: budget per log dir
 	HTTPAddr     string // http.listen; empty: no HTTP server
 	EventLoops   int    // net.event.loops; 0: one per core
+	// log.scrub.bytes.per.second and log.scrub.interval.ms
+	ScrubBytesPerSecond, ScrubIntervalMs int64
 
 	// The layers, as given, without unknown keys. Never changed once the Broker is built.
 	static         map[string]string
@@ -105,6 +107,7 @@ func (b *Broker) fill() (warnings []string, err error) {
 	b.LogCommit = b.str("log.commit")
 	b.JournalBytes = b.num("log.journal.file.bytes")
 	b.SlabBytes = b.num("log.slab.bytes")
+	b.ScrubBytesPerSecond, b.ScrubIntervalMs = b.num("log.scrub.bytes.per.second"), b.num("log.scrub.interval.ms")
 	b.HTTPAddr = b.str("http.listen")
 	b.EventLoops = int(b.num("net.event.loops"))
 	return warnings, b.conflicts()

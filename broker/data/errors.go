@@ -23,6 +23,7 @@ var errorCodes = []struct {
 	{segment.ErrBatchTooLarge, kerr.RecordListTooLarge},
 	{segment.ErrNoSpace, kerr.KafkaStorageError},
 	{segment.ErrDirOffline, kerr.KafkaStorageError},
+	{segment.ErrCorrupt, kerr.CorruptMessage}, // no replica has it better: asking again is no use
 	{segment.ErrClosed, kerr.NotLeaderForPartition},
 	{replication.ErrNotLeader, kerr.NotLeaderForPartition},
 	{replication.ErrFencedLeaderEpoch, kerr.FencedLeaderEpoch},
