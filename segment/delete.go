@@ -59,6 +59,7 @@ func (l *Log) Delete() error {
 	}
 	l.dir.recoveryPoints.remove(l.topic, l.partition)
 	l.dir.startOffsets.remove(l.topic, l.partition)
+	l.dir.compaction.remove(l)
 	if err = syncDir(l.dir.disk, l.dir.opts.Path); err == nil {
 		err = l.dir.sparing(l.dir.startOffsets.write)
 	}

@@ -57,6 +57,7 @@ type Dir struct {
 
 	recoveryPoints *offsetCheckpoint
 	startOffsets   *offsetCheckpoint
+	compaction     compactionState
 
 	failure atomic.Pointer[error]
 	// uncheckpointed is the bytes appended to any log since the last checkpoints of all.
@@ -227,6 +228,9 @@ func (d *Dir) loadState() (err error) {
 			return err
 		}
 		d.log.Error("log start offsets unreadable; deleted records may be visible again", "err", err)
+	}
+	if err := d.compaction.load(d); err != nil {
+		return err
 	}
 	marker := filepath.Join(d.opts.Path, cleanShutdownFile)
 	if _, err := os.Stat(marker); err == nil {

@@ -49,6 +49,9 @@ func (d *Dir) Close() error {
 	if err := d.startOffsets.write(); err != nil {
 		errs = append(errs, err)
 	}
+	if err := d.compaction.write(); err != nil {
+		errs = append(errs, err)
+	}
 	errs = append(errs, d.journal.Close(errors.Join(errs...) != nil || d.Err() != nil))
 	err := errors.Join(errs...)
 	if err == nil && d.Err() == nil {

@@ -9,6 +9,10 @@
 // of the commit journal in .journal (package journal), and .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written
 // (reserve.go). Until there is a reserve again, other logs are given no space.
 //
+// Compaction (package segment/compact; what it needs of a log is in cleanable.go, cleaned.go and swap.go) adds
+// cleaner-offset-checkpoint, delete-horizon-checkpoint, and files .cleaned and .swap while a segment takes the place of
+// others. It leaves gaps between the offsets of batches, none between segments.
+//
 // The active segment is preallocated in steps; zeros are the end. Sealed and cleanly closed files are cut to size.
 //
 // # The way of a batch

@@ -28,8 +28,14 @@ var (
 	// ErrInvalidBatch: the bytes given to Append are not one whole batch.
 	ErrInvalidBatch = errors.New("invalid batch")
 
+	// ErrSegmentGone: a segment that compaction works on was deleted, cut or closed meanwhile.
+	ErrSegmentGone = errors.New("segment gone")
+
 	ErrOutOfOrderSequence   = producer.ErrOutOfOrderSequence
 	ErrInvalidProducerEpoch = producer.ErrInvalidProducerEpoch
 	ErrInvalidTxnState      = producer.ErrInvalidTxnState
 	ErrCoordinatorFenced    = producer.ErrCoordinatorFenced
 )
+
+// errReplaced: compaction has replaced the segment under a reader, which looks up its place anew.
+var errReplaced = errors.New("segment replaced")

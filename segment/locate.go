@@ -65,10 +65,15 @@ func (l *Log) locate(offset int64, block bool) (place, error) {
 		return p, err
 	}
 	l.mu.Lock()
-	next, size := l.after(seg), seg.size
+	next, size, legal := l.after(seg), seg.size, l.gapsBelow
 	l.mu.Unlock()
-	if next == nil {
+	switch {
+	case seg.replaced.Load():
+		return place{}, errReplaced
+	case next == nil:
 		return place{}, ErrOffsetOutOfRange
+	case next.baseOffset <= legal:
+		return l.locate(next.baseOffset, block)
 	}
 	// Segments follow each other without a gap: this one was cut at the end of a batch, or one behind it is gone.
 	return place{}, l.corrupt(seg, badRange{from: size, to: size, fromOffset: offset, toOffset: next.baseOffset})
@@ -233,10 +238,12 @@ func (l *Log) fill(seg *segment, b []byte, pos int64, block bool) (int, error) {
 func (l *Log) gone(seg *segment, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	switch {
+	case l.closed:
 		return ErrClosed
-	}
-	if seg.dropped {
+	case seg.replaced.Load():
+		return errReplaced
+	case seg.dropped:
 		return ErrOffsetOutOfRange
 	}
 	return err
@@ -298,6 +305,9 @@ func (l *Log) indexesOf(seg *segment, block bool) (*indexes, error) {
 	if x := seg.indexes.Load(); x != nil {
 		return x, nil
 	}
+	if seg.replaced.Load() {
+		return nil, errReplaced
+	}
 	x, err := openIndexes(seg.path, seg.baseOffset)
 	if err == nil && l.lacksEntries(seg, x) {
 		err = errors.New("it has no entries")
@@ -346,6 +356,9 @@ func (l *Log) indexIsBad(seg *segment) {
 	}
 	seg.openMu.Lock()
 	defer seg.openMu.Unlock()
+	if seg.replaced.Load() {
+		return
+	}
 	l.dir.log.Warn("index does not match the log, rebuilding it", "file", seg.path)
 	x, err := l.rebuildIndexes(seg)
 	if err != nil {

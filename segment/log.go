@@ -63,9 +63,13 @@ type Log struct {
 	snapshotAt      string      // file of the newest snapshot made by a checkpoint
 	epochMu         sync.Mutex  // serialises writing leader-epoch-checkpoint; before mu
 
-	cutting bool // Truncate is changing files
-	closing bool // Dir.Close has begun
-	closed  bool // deleted or closed
+	// gapsBelow: segments below this offset need not follow each other without a gap, because Kafka compacted them.
+	gapsBelow int64
+
+	swapping bool // compaction is putting a segment in the place of others
+	cutting  bool // Truncate is changing files
+	closing  bool // Dir.Close has begun
+	closed   bool // deleted or closed
 }
 
 // Topic and Partition name the log.

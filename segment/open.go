@@ -24,6 +24,7 @@ func (l *Log) open() error {
 	if start, ok := l.dir.startOffsets.get(l.topic, l.partition); ok {
 		l.start.Store(start)
 	}
+	l.gapsBelow = l.dir.compaction.gapsBelow(l)
 	if err := l.recover(); err != nil {
 		return err
 	}
@@ -42,6 +43,9 @@ func (l *Log) makeDirectory() error {
 		return err
 	}
 	if err := l.dir.startOffsets.forget(l.topic, l.partition); err != nil {
+		return err
+	}
+	if err := l.dir.compaction.forget(l); err != nil {
 		return err
 	}
 	return l.dir.disk.Mkdir(l.path)
@@ -78,6 +82,9 @@ func (l *Log) drain() error {
 func (l *Log) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for l.swapping {
+		l.idle.Wait()
+	}
 	if l.closed {
 		return nil
 	}

@@ -46,6 +46,12 @@ type LogConfig struct {
 	RetentionMs          int64 // -1: no limit
 	RetentionBytes       int64 // -1: no limit
 	DeleteByRetention    bool  // cleanup.policy has delete
+	Compact              bool  // cleanup.policy has compact; the next five are for package compact
+	MinDirtyRatio        float64
+	MinCompactionLagMs   int64
+	MaxCompactionLagMs   int64
+	DeleteRetentionMs    int64
+	CompressionLevels    [5]int // by codec, of what is compressed again; see batch.DefaultLevel
 	FlushMessages        int64
 	FlushMs              int64
 	FileDeleteDelayMs    int64

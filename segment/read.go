@@ -22,6 +22,18 @@ func (l *Log) Read(dst []Range, offset int64, maxBytes int, upTo int64, minOne, 
 	if offset >= upTo {
 		return dst, nil
 	}
+	for {
+		dst, err := l.read(dst, offset, maxBytes, upTo, minOne, block)
+		if !errors.Is(err, errReplaced) {
+			return dst, err
+		}
+		if !block {
+			return dst, ErrWouldBlock // the new segment's files are not open
+		}
+	}
+}
+
+func (l *Log) read(dst []Range, offset int64, maxBytes int, upTo int64, minOne, block bool) ([]Range, error) {
 	at, err := l.locate(offset, block)
 	if err != nil {
 		return dst, l.unlessTrimmed(offset, err)
@@ -89,6 +101,10 @@ func (l *Log) collect(dst []Range, at place, limit mark, budget int64, block boo
 	seg, pos := at.seg, at.pos
 	for budget > 0 {
 		l.mu.Lock()
+		if seg.replaced.Load() || limit.seg.replaced.Load() {
+			l.mu.Unlock()
+			return dst, errReplaced
+		}
 		end, last := seg.size, seg == limit.seg
 		if last {
 			end = min(end, limit.pos)

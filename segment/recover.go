@@ -97,13 +97,23 @@ func (l *Log) cleanDirectory() (bases []int64, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err := l.recoverSwaps(names); err != nil {
+		return nil, err
+	}
+	if entries, err = os.ReadDir(l.path); err != nil {
+		return nil, err
+	}
 	logs := map[int64]bool{}
 	for _, e := range entries {
 		name := e.Name()
 		stem, suffix := splitName(name)
 		base, perr := strconv.ParseInt(stem, 10, 64)
 		switch {
-		case strings.HasSuffix(name, deletedSuffix), strings.HasSuffix(name, ".tmp"), strings.HasSuffix(name, ".cleaned"):
+		case strings.HasSuffix(name, deletedSuffix), strings.HasSuffix(name, ".tmp"), strings.HasSuffix(name, cleanedSuffix):
 			_ = l.dir.disk.Remove(filepath.Join(l.path, name))
 		case suffix == logSuffix && perr == nil && base >= 0 && stem == baseName(base):
 			logs[base] = true

@@ -174,7 +174,7 @@ func (r *segmentRecovery) walk(pos, least, fileSize int64) (end, next int64, err
 		r.log.dir.stats.corruptRanges.Add(1)
 		pos, least = to, offset
 	}
-	if least < r.lost() {
+	if least < r.lost() && !(r.next >= 0 && r.next <= r.log.gapsBelow) {
 		// The file is whole as far as it goes and too short.
 		r.log.dir.log.Error("log is shorter than it was", "file", r.seg.path+logSuffix, "position", pos, "offset", least, "was", r.lost())
 		r.seg.bad = append(r.seg.bad, badRange{pos, pos + 1, least, r.lost()})
@@ -228,9 +228,7 @@ func (r *segmentRecovery) accept(b batch.Batch, pos int64) (next, least int64) {
 	seg := r.seg
 	r.epoch = b.LeaderEpoch()
 	last := b.LastOffset()
-	if ts := b.MaxTimestamp(); ts > seg.maxTimestamp {
-		seg.maxTimestamp, seg.maxTimestampAt = ts, last
-	}
+	seg.countTimestamp(b)
 	seg.indexes.Store(r.x)
 	seg.addIndexEntry(last, pos, b.Size(), r.log.cfg.IndexIntervalBytes)
 	// The epochs on the disk may be older than the batches, also where a truncation took some of them back.
@@ -270,9 +268,7 @@ func (l *Log) rebuildIndexes(seg *segment) (*indexes, error) {
 		if b == nil {
 			break
 		}
-		if ts := b.MaxTimestamp(); ts > copyOf.maxTimestamp {
-			copyOf.maxTimestamp, copyOf.maxTimestampAt = ts, b.LastOffset()
-		}
+		copyOf.countTimestamp(b)
 		copyOf.addIndexEntry(b.LastOffset(), pos, b.Size(), cfg.IndexIntervalBytes)
 		pos, least = pos+int64(b.Size()), b.NextOffset()
 	}

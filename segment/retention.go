@@ -30,7 +30,7 @@ const dropAtOnce = 4
 func (l *Log) dropDue(now int64) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.closing || l.cutting {
+	if l.closed || l.closing || l.cutting || l.swapping {
 		return 0, nil
 	}
 	n = l.countStart()
@@ -68,8 +68,8 @@ func (l *Log) learnOldTimes(now int64) error {
 	}
 	for _, s := range segments {
 		ts, _, err := l.largestTimestamp(s)
-		if errors.Is(err, ErrClosed) || errors.Is(err, ErrOffsetOutOfRange) {
-			return nil // deleted meanwhile
+		if errors.Is(err, ErrClosed) || errors.Is(err, ErrOffsetOutOfRange) || errors.Is(err, errReplaced) {
+			return nil // deleted or compacted meanwhile: the next pass sees what is there then
 		}
 		if err != nil || ts >= 0 && ts <= now && now-ts <= cfg.RetentionMs {
 			return err

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"millrace/index"
+	"millrace/segment/batch"
 )
 
 // Suffixes of a segment's files and of files on their way out.
@@ -52,6 +53,9 @@ type segment struct {
 	extending bool
 	// dropped: retention or truncation took it out of the log.
 	dropped bool
+	// replaced: compaction put another segment in its place, under the same name. Its files are not opened any more; a
+	// reader starts over. Set with openMu and Log.mu held.
+	replaced atomic.Bool
 	// warned: timestamps in the future were logged.
 	warned bool
 	// unread: taken over as it was found. Its last batch may not be the one before the next segment, if files were lost.
@@ -128,6 +132,9 @@ func (s *segment) open(files *handleCache, block bool) (*file, error) {
 	if f := s.handle.Load(); f != nil && f.tryRetain() { // another was first
 		return f, nil
 	}
+	if s.replaced.Load() {
+		return nil, errReplaced
+	}
 	f, err := openFile(s.path + logSuffix)
 	if err != nil {
 		return nil, err
@@ -184,4 +191,11 @@ func (s *segment) badAt(pos int64) (badRange, bool) {
 func (s *segment) endsBad() bool {
 	n := len(s.bad)
 	return n > 0 && s.bad[n-1].to >= s.size
+}
+
+// countTimestamp takes in the timestamp of a batch. One that compaction has emptied has none that a look-up could find.
+func (s *segment) countTimestamp(b batch.Batch) {
+	if ts := b.MaxTimestamp(); ts > s.maxTimestamp && b.Count() > 0 {
+		s.maxTimestamp, s.maxTimestampAt = ts, b.LastOffset()
+	}
 }

@@ -25,7 +25,7 @@ func (l *Log) OffsetForTimestamp(ts int64) (TimestampOffset, error) {
 			continue
 		}
 		from := s.seg.baseOffset
-		if x, err := l.indexesOf(s.seg, true); err != nil {
+		if x, err := l.indexesOf(s.seg, true); err != nil && !errors.Is(err, errReplaced) {
 			return none, err
 		} else if x != nil {
 			_, from = x.times.Lookup(ts)
@@ -40,10 +40,21 @@ func (l *Log) OffsetForTimestamp(ts int64) (TimestampOffset, error) {
 
 // MaxTimestamp finds the first record that has the largest timestamp of the log. Blocking.
 func (l *Log) MaxTimestamp() (TimestampOffset, error) {
+	for {
+		found, seg, err := l.newest()
+		if err != nil || found.Offset >= 0 || seg == nil || !seg.replaced.Load() {
+			return found, err
+		}
+		// Compaction has taken the record away meanwhile.
+	}
+}
+
+// newest finds the record in the segment, nil if none has a record, that has the largest timestamp.
+func (l *Log) newest() (TimestampOffset, *segment, error) {
 	none := TimestampOffset{-1, -1, -1}
 	segments, err := l.timed()
 	if err != nil {
-		return none, err
+		return none, nil, err
 	}
 	best := -1
 	for i, s := range segments {
@@ -52,10 +63,11 @@ func (l *Log) MaxTimestamp() (TimestampOffset, error) {
 		}
 	}
 	if best < 0 {
-		return none, nil
+		return none, nil, nil
 	}
 	s := segments[best]
-	return l.firstAtOrAfter(max(s.batchOf, l.start.Load()), s.next, s.maxTimestamp)
+	found, err := l.firstAtOrAfter(max(s.batchOf, l.start.Load()), s.next, s.maxTimestamp)
+	return found, s.seg, err
 }
 
 // timedSegment is what is known about a segment's times.
@@ -68,6 +80,15 @@ type timedSegment struct {
 
 // timed lists the segments with their largest timestamps.
 func (l *Log) timed() ([]timedSegment, error) {
+	for {
+		out, err := l.timedNow()
+		if !errors.Is(err, errReplaced) {
+			return out, err
+		}
+	}
+}
+
+func (l *Log) timedNow() ([]timedSegment, error) {
 	l.mu.Lock()
 	if err := l.readable(true); err != nil {
 		l.mu.Unlock()
@@ -96,7 +117,7 @@ func (l *Log) firstAtOrAfter(from, upTo, ts int64) (TimestampOffset, error) {
 	found := TimestampOffset{-1, -1, -1}
 	start := l.start.Load()
 	err := l.ReadBatches(from, upTo, func(b batch.Batch) error {
-		if b.MaxTimestamp() < ts {
+		if b.MaxTimestamp() < ts || b.Count() == 0 {
 			return nil
 		}
 		if b.IsLogAppendTime() {

@@ -67,7 +67,7 @@ func (l *Log) Truncate(offset int64) error {
 
 // waitLanded waits until nothing of the log is under way, or never will be again. Under l.mu.
 func (l *Log) waitLanded() {
-	for (l.inFlight || l.writing) && !l.dir.writer.dead.Load() {
+	for l.swapping || (l.inFlight || l.writing) && !l.dir.writer.dead.Load() {
 		l.idle.Wait()
 	}
 }
@@ -188,12 +188,16 @@ func (l *Log) lowerRecoveryPoint(offset int64) error {
 	if higher {
 		l.recoveryPoint = offset
 		l.dir.recoveryPoints.set(l.topic, l.partition, offset)
+		l.dir.compaction.cutEnd(l, offset)
 	}
 	l.mu.Unlock()
 	if !higher {
 		return nil
 	}
-	return l.dir.recoveryPoints.write()
+	if err := l.dir.recoveryPoints.write(); err != nil {
+		return err
+	}
+	return l.dir.compaction.write()
 }
 
 // positionOf is where the batch that holds offset begins, by the file alone, and the offset that goes there.

@@ -277,3 +277,23 @@ func (s *State) FirstUnstableOffset() (int64, bool) {
 	}
 	return s.open[0].firstOffset, true
 }
+
+// LastRecord is the last thing of a producer that is in the log.
+type LastRecord struct {
+	ProducerID    int64
+	LastOffset    int64 // of its last batch of records in its epoch; -1: there is none, its marker came last
+	ProducerEpoch int16
+}
+
+// LastRecords appends the last record of each producer. Compaction keeps the batch of it, so that what is known of the
+// producer can be read from the log again.
+func (s *State) LastRecords(dst []LastRecord) []LastRecord {
+	for p := s.oldest; p != nil; p = p.next {
+		r := LastRecord{p.id, -1, p.epoch}
+		if p.n > 0 {
+			r.LastOffset = p.batches[p.n-1].LastOffset
+		}
+		dst = append(dst, r)
+	}
+	return dst
+}
