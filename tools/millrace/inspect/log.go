@@ -136,6 +136,7 @@ type extent struct {
 	base, last   int64
 	maxTimestamp int64
 	epoch        int32
+	emptied      bool // by compaction: it has no record
 }
 
 // segmentLog is what a verification learned of a .log file.
@@ -146,7 +147,8 @@ type segmentLog struct {
 	whole   bool  // every batch could be read
 }
 
-// verifyLog checks each batch: frame, CRC, records, offsets that follow one another.
+// verifyLog checks each batch: frame, CRC, records, offsets that follow one another, without a gap unless the log was
+// compacted.
 func verifyLog(path string, r *Report) (*segmentLog, error) {
 	lr, err := openLog(path)
 	if err != nil {
@@ -156,6 +158,7 @@ func verifyLog(path string, r *Report) (*segmentLog, error) {
 	r.Files++
 	s := &segmentLog{path: path, whole: true}
 	next, named := baseOffset(path)
+	compacted := gapsOf(filepath.Dir(path)).inside
 	for {
 		b, pos, err := lr.next()
 		s.end = pos
@@ -172,13 +175,13 @@ func verifyLog(path string, r *Report) (*segmentLog, error) {
 			return s, err
 		}
 		if named || len(s.batches) > 0 {
-			if b.BaseOffset() != next {
+			if b.BaseOffset() < next || b.BaseOffset() > next && !compacted {
 				r.damage(path, pos, "base offset %d, want %d", b.BaseOffset(), next)
 			}
 		}
 		next = b.NextOffset()
 		verifyBatch(path, pos, b, r)
-		s.batches = append(s.batches, extent{pos, b.BaseOffset(), b.LastOffset(), b.MaxTimestamp(), b.LeaderEpoch()})
+		s.batches = append(s.batches, extent{pos, b.BaseOffset(), b.LastOffset(), b.MaxTimestamp(), b.LeaderEpoch(), b.Count() == 0})
 		r.Batches++
 		r.Records += int64(b.Count())
 		r.Bytes += int64(b.Size())

@@ -60,6 +60,7 @@ func verifyLogDir(path string, entries []os.DirEntry, r *Report) error {
 func verifyPartition(path string, entries []os.DirEntry, r *Report) error {
 	var logs []*segmentLog
 	byBase := map[string]*segmentLog{}
+	legal := gapsOf(path).below
 	for _, e := range entries { // in the order of names, which is that of base offsets
 		if kindOf(e.Name()) != logFile || strings.HasSuffix(e.Name(), ".deleted") {
 			continue
@@ -69,7 +70,7 @@ func verifyPartition(path string, entries []os.DirEntry, r *Report) error {
 			return err
 		}
 		if n := len(logs); n > 0 {
-			verifyFollows(logs[n-1], log, r)
+			verifyFollows(logs[n-1], log, legal, r)
 		}
 		logs = append(logs, log)
 		byBase[strings.TrimSuffix(e.Name(), ".log")] = log
@@ -112,8 +113,8 @@ func verifyBeside(path string, log *segmentLog, logs []*segmentLog, r *Report) e
 	return nil
 }
 
-// verifyFollows checks that a segment begins where the one before it ends.
-func verifyFollows(before, after *segmentLog, r *Report) {
+// verifyFollows checks that a segment begins where the one before it ends, unless it begins up to offset legal.
+func verifyFollows(before, after *segmentLog, legal int64, r *Report) {
 	base, ok := baseOffset(after.path)
 	if !ok {
 		r.damage(after.path, -1, "the name has no base offset")
@@ -123,7 +124,7 @@ func verifyFollows(before, after *segmentLog, r *Report) {
 	if n := len(before.batches); n > 0 {
 		next, ok = before.batches[n-1].last+1, before.whole
 	}
-	if ok && next != base {
+	if ok && next != base && (next > base || base > legal) {
 		r.damage(after.path, -1, "the segment begins at offset %d, the one before it ends before %d", base, next)
 	}
 }

@@ -109,3 +109,40 @@ func TestDeletedAndForeignFilesAreLeftAlone(t *testing.T) {
 		t.Error("a foreign file is verified")
 	}
 }
+
+// A partition that compaction knows may have gaps between batches, and between segments only if Kafka made them.
+func TestCompactedPartitionsHaveGaps(t *testing.T) {
+	dir := logDir(t)
+	path := filepath.Join(dir, "events-0", name(6)+".log")
+	b := slices.Clone(read(t, path))
+	size := len(records(t, 0, 0, batch.None))
+	second := batch.Batch(b[size:])
+	second.SetBaseOffset(12)
+	write(t, path, b)
+	write(t, filepath.Join(dir, "events-0", name(6)+".index"), nil)
+	write(t, filepath.Join(dir, "events-0", name(6)+".timeindex"), nil)
+	segment(t, filepath.Join(dir, "events-0"), 20, 4, 0)
+	for _, c := range []struct {
+		name, clean, horizons string
+		want                  []string
+	}{
+		{"never compacted", "0\n0\n", "0\n0\n", []string{"base offset 12, want 9", "begins at offset 20"}},
+		{"compacted by Kafka", "0\n1\nevents 0 20\n", "0\n0\n", nil},
+		{"compacted by Kafka up to the gap", "0\n1\nevents 0 19\n", "0\n0\n", []string{"begins at offset 20"}},
+		{"compacted by Millrace", "0\n1\nevents 0 20\n", "0\n1\nevents 0 99\n", []string{"begins at offset 20"}},
+		{"another partition", "0\n1\nevents 1 20\n", "0\n0\n", []string{"base offset 12, want 9", "begins at offset 20"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			write(t, filepath.Join(dir, "cleaner-offset-checkpoint"), []byte(c.clean))
+			write(t, filepath.Join(dir, "delete-horizon-checkpoint"), []byte(c.horizons))
+			lines, _ := verify(t, dir, dir)
+			ok := len(lines) == len(c.want)
+			for i := range min(len(lines), len(c.want)) {
+				ok = ok && strings.Contains(lines[i], c.want[i])
+			}
+			if !ok {
+				t.Errorf("got %q, want %q", lines, c.want)
+			}
+		})
+	}
+}
