@@ -54,7 +54,7 @@ func (l *Log) Cleanable(bound int64) Cleanable {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := Cleanable{Config: l.cfg, HorizonMs: NoHorizon}
-	if !l.cfg.Compact || l.closed || l.closing || l.cutting || l.dir.offline() != nil {
+	if !l.cfg.Compact || l.uncompacted > 0 || l.closed || l.closing || l.cutting || l.dir.offline() != nil {
 		return c
 	}
 	start := l.start.Load()

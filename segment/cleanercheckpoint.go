@@ -56,6 +56,44 @@ func (c *compactionState) remove(l *Log) {
 	c.horizons.remove(l.topic, l.partition)
 }
 
+// checkpoints are all that have an entry for a log.
+func (d *Dir) checkpoints() []*offsetCheckpoint {
+	return []*offsetCheckpoint{d.startOffsets, d.recoveryPoints, d.compaction.firstDirty, d.compaction.horizons}
+}
+
+// take enters for l, a copy of another log, what is known of that.
+func (c *compactionState) take(l *Log, from *compactionState, other *Log) {
+	dirty, ok := from.firstDirty.get(other.topic, other.partition)
+	if !ok {
+		return
+	}
+	horizon, ok := from.horizons.get(other.topic, other.partition)
+	if !ok {
+		horizon = NoHorizon
+	}
+	c.firstDirty.set(l.topic, l.partition, dirty)
+	c.horizons.set(l.topic, l.partition, horizon)
+}
+
+// PauseCompaction keeps the log's segments from being replaced until ResumeCompaction, which is to be called as often:
+// while somebody copies the log, a tombstone must not vanish between what it deletes and itself. It waits for a
+// replacement under way, for milliseconds.
+func (l *Log) PauseCompaction() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.uncompacted++
+	for l.swapping {
+		l.idle.Wait()
+	}
+}
+
+// ResumeCompaction ends a PauseCompaction.
+func (l *Log) ResumeCompaction() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.uncompacted--
+}
+
 // forget is remove, and when it returns nil there is no entry on the disk either.
 func (c *compactionState) forget(l *Log) error {
 	return errors.Join(c.firstDirty.forget(l.topic, l.partition), c.horizons.forget(l.topic, l.partition))

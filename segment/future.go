@@ -94,6 +94,7 @@ func (l *Log) Seal(current *Log) error {
 	start, end := current.start.Load(), current.end.Load()
 	producers, epochs := current.producers.AppendSnapshot(nil), current.epochs.format()
 	current.mu.Unlock()
+	l.dir.compaction.take(l, &current.dir.compaction, current)
 	err := l.seals(start, end, producers, epochs)
 	l.dir.forget(topicPartition{l.topic, l.partition}, l)
 	if err != nil {
@@ -150,13 +151,16 @@ func (l *Log) seals(start, end int64, producers, epochs []byte) error {
 	if err := l.dir.recoveryPoints.write(); err != nil {
 		return err
 	}
+	if err := l.dir.compaction.write(); err != nil {
+		return err
+	}
 	return syncDir(disk, l.dir.opts.Path)
 }
 
 // Promote gives a sealed future log the partition's name; OpenLog opens it. Whatever else has that name is set aside.
 // On the disk when it returns nil; after an error, or a crash in it, it is to be called again.
 func (d *Dir) Promote(name, topic string, partition int32) error {
-	for _, c := range []*offsetCheckpoint{d.startOffsets, d.recoveryPoints} {
+	for _, c := range d.checkpoints() {
 		if o, ok := c.get(name, partition); ok {
 			c.set(topic, partition, o)
 		} else {
@@ -180,8 +184,9 @@ func (d *Dir) Promote(name, topic string, partition int32) error {
 	if err := syncDir(d.disk, d.opts.Path); err != nil {
 		return err
 	}
-	d.startOffsets.remove(name, partition)
-	d.recoveryPoints.remove(name, partition)
+	for _, c := range d.checkpoints() {
+		c.remove(name, partition)
+	}
 	return nil
 }
 
@@ -204,12 +209,14 @@ func (d *Dir) Discard(name string) error {
 	}
 	if m := futureDir.FindStringSubmatch(name); m != nil {
 		if partition, err := strconv.ParseInt(m[1], 10, 32); err == nil {
-			d.startOffsets.remove(name, int32(partition))
-			d.recoveryPoints.remove(name, int32(partition))
+			for _, c := range d.checkpoints() {
+				c.remove(name, int32(partition))
+			}
 		}
 	} else if topic, partition, ok := parsePartitionDir(name); ok {
-		d.startOffsets.remove(topic, partition)
-		d.recoveryPoints.remove(topic, partition)
+		for _, c := range d.checkpoints() {
+			c.remove(topic, partition)
+		}
 	}
 	d.house.doom(0, aside)
 	return syncDir(d.disk, d.opts.Path)

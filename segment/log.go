@@ -66,6 +66,8 @@ type Log struct {
 	// gapsBelow: segments below this offset need not follow each other without a gap, because Kafka compacted them.
 	gapsBelow int64
 
+	uncompacted int // how many want no compaction now
+
 	swapping bool // compaction is putting a segment in the place of others
 	cutting  bool // Truncate is changing files
 	closing  bool // Dir.Close has begun

@@ -61,7 +61,7 @@ func (c *Cleaned) Replace() error {
 func (l *Log) beginSwap(group []Sealed) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.closing || l.cutting || l.swapping || l.dir.offline() != nil || l.groupAt(group) < 0 {
+	if l.closed || l.closing || l.cutting || l.swapping || l.uncompacted > 0 || l.dir.offline() != nil || l.groupAt(group) < 0 {
 		return false
 	}
 	if last := group[len(group)-1]; last.NextOffset > l.recoveryPoint {

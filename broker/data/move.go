@@ -37,6 +37,8 @@ type move struct {
 	// Service.placement; others read it there.
 	future *segment.Log
 
+	source *segment.Log // not compacted meanwhile
+
 	// Of the goroutine of the move.
 	name      segment.Future
 	cfg       segment.LogConfig
@@ -89,6 +91,8 @@ func (s *Service) startMove(t *topic, p *replication.Partition, to *segment.Dir,
 		m.cancel()
 		return fmt.Errorf("move %s-%d to %s: %w", t.name, p.Index, to.Path(), err)
 	}
+	m.source = p.Log()
+	m.source.PauseCompaction()
 	m.name = segment.Future{Name: m.future.Topic(), TopicID: t.id, Partition: p.Index}
 	s.placement.Lock()
 	s.moves[p] = m
@@ -116,6 +120,7 @@ func (s *Service) discardFutures(t *topic, index int32, d *segment.Dir) error {
 // futureConfig is the topic's configuration for a log that only follows: durable, and cut by nobody.
 func (s *Service) futureConfig(t *topic) segment.LogConfig {
 	cfg := logConfig(t.config.Load(), s.images.Image().Config)
+	cfg.Compact = false // that of the log counts, which rests until the copy is complete
 	cfg.Durability, cfg.RetentionMs, cfg.RetentionBytes, cfg.DeleteByRetention, cfg.FileDeleteDelayMs = segment.Flush, -1, -1, false, 0
 	return cfg
 }
@@ -140,6 +145,7 @@ func (m *move) options() segment.LogOptions {
 // run is the goroutine of a move.
 func (m *move) run() {
 	defer close(m.done)
+	defer m.source.ResumeCompaction()
 	s := m.s
 	err := m.follow()
 	switch log := s.log.With("topic", m.topic.name, "partition", m.p.Index, "to", m.to.Path()); {
