@@ -90,22 +90,24 @@ type writers struct {
 	acked map[string]int64 // value to offset
 }
 
-func startWriters(t testing.TB, addr, topic string, n int, opts ...kgo.Opt) *writers {
+// startWriters begins n writers to topic t, each with so many records on their way at most; what they write is told apart
+// by a name.
+func startWriters(t testing.TB, addr, name string, n, buffered int) *writers {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	w := &writers{stop: stop, acked: map[string]int64{}}
 	for i := range n {
-		cl, err := kgo.NewClient(append([]kgo.Opt{
-			kgo.SeedBrokers(addr), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-			kgo.MaxBufferedRecords(200), kgo.ProducerLinger(0), kgo.MetadataMinAge(10 * time.Millisecond),
+		cl, err := kgo.NewClient(
+			kgo.SeedBrokers(addr), kgo.DefaultProduceTopic("t"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+			kgo.MaxBufferedRecords(buffered), kgo.ProducerLinger(0), kgo.MetadataMinAge(10*time.Millisecond),
 			kgo.RetryBackoffFn(func(int) time.Duration { return 5 * time.Millisecond }),
-		}, opts...)...)
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.wg.Go(func() {
 			for k := 0; ctx.Err() == nil; k++ {
-				value := fmt.Sprintf("%d-%d-%s", i, k, strings.Repeat("x", k%300))
+				value := fmt.Sprintf("%s: %d-%d-%s", name, i, k, strings.Repeat("x", k%300))
 				cl.Produce(ctx, &kgo.Record{Value: []byte(value)}, func(r *kgo.Record, err error) {
 					if err == nil {
 						w.mu.Lock()
@@ -206,7 +208,7 @@ func TestAReplicaMovesWhileItIsWrittenAndRead(t *testing.T) {
 			n := onDirs(t, 3, map[string]string{"log.slab.bytes": "16777216"})
 			c := n.Dial(t)
 			c.CreateTopic("t", 1, "segment.bytes", "1048576", "durability", durability)
-			w := startWriters(t, n.Addr, "t", 3)
+			w := startWriters(t, n.Addr, "w", 3, 200)
 			reader, err := kgo.NewClient(kgo.SeedBrokers(n.Addr), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"t": {0: kgo.NewOffset().AtStart()}}))
 			if err != nil {
 				t.Fatal(err)
@@ -421,7 +423,7 @@ func TestAMoveToALogDirThatFailsLeavesTheReplicaWhereItIs(t *testing.T) {
 	if at != 0 {
 		t.Fatal("the first partition is not in the first log dir, which has the metadata log, too")
 	}
-	w := startWriters(t, n.Addr, "t", 1)
+	w := startWriters(t, n.Addr, "w", 1, 200)
 	await(t, "records", func() bool { return w.count() > 1000 })
 	w.end()
 	disk := segmenttest.NewDisk()
