@@ -323,6 +323,44 @@ func TestAMoveIsDescribedAndEndsWhenTheReplicaIsSentBack(t *testing.T) {
 	}
 }
 
+func TestAMoveGoesOnWhenWhatItHasCopiedIsDeleted(t *testing.T) {
+	n := onDirs(t, 2, nil)
+	c := n.Dial(t)
+	c.CreateTopic("t", 1)
+	value := strings.Repeat("x", 20_000)
+	for range 10 {
+		produce(c, "t", records(t, 1, func(b *batch.Builder) { b.Add(time.Now().UnixMilli(), nil, []byte(value)) }))
+	}
+	if r := alterBroker(c, "replica.alter.log.dirs.io.max.bytes.per.second", "10000"); r.ErrorCode != 0 {
+		t.Fatalf("throttle: %d", r.ErrorCode)
+	}
+	to := 1 - dirOf(t, c, n, "t-0")
+	if code := alterLogDirs(c, n.Dirs[to], "t", 0); code != 0 {
+		t.Fatalf("move: error %d", code)
+	}
+	await(t, "a copied batch", func() bool {
+		d := describeLogDirs(c)[n.Dirs[to]]
+		return len(d.Topics) == 1 && d.Topics[0].Partitions[0].Size > 0
+	})
+	del := kmsg.NewPtrDeleteRecordsRequest()
+	del.Version, del.TimeoutMillis = 2, 10_000
+	del.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: "t", Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: 0, Offset: -1}}}}
+	if p := c.Do(del).(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0]; p.ErrorCode != 0 || p.LowWatermark != 20 {
+		t.Fatalf("delete records: error %d, low watermark %d", p.ErrorCode, p.LowWatermark)
+	}
+	moveTo(t, c, n, to, "t", 0)
+	for range 2 {
+		if first, end := listOffsets(c, 7, "t", -2), listOffsets(c, 7, "t", -1); first.Offset != 20 || end.Offset != 20 {
+			t.Errorf("offsets %d to %d, want 20 to 20", first.Offset, end.Offset)
+		}
+		n.Restart(t)
+		c = n.Dial(t)
+	}
+	if p := produce(c, "t", records(t, 1, nil)); p.ErrorCode != 0 || p.BaseOffset != 20 {
+		t.Errorf("produced at %d, error %d", p.BaseOffset, p.ErrorCode)
+	}
+}
+
 func TestAMoveIsThrottled(t *testing.T) {
 	n := onDirs(t, 2, map[string]string{"replica.alter.log.dirs.io.max.bytes.per.second": "1000000"})
 	c := n.Dial(t)

@@ -120,7 +120,9 @@ func (l *Log) seals(start, end int64, producers, epochs []byte) error {
 	if err != nil {
 		return err
 	}
-	if got := l.end.Load(); got != end && start != end {
+	// A log that has nothing left to copy: the copy takes its offset from the start offset, and must have no segments
+	// that end before it.
+	if got := l.end.Load(); got != end && (start != end || len(l.segments) > 0) {
 		return fmt.Errorf("the copy ends at offset %d, the log at %d", got, end)
 	}
 	disk := l.dir.disk

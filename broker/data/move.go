@@ -211,6 +211,11 @@ func (m *move) copy(end func() int64) (bytes int64, err error) {
 
 func (m *move) pass(log *segment.Log, upTo int64) (bytes int64, err error) {
 	for {
+		if m.future.EndOffset() < log.StartOffset() && m.future.Size() > 0 {
+			if err := m.restart(); err != nil { // all that was copied has been deleted
+				return bytes, err
+			}
+		}
 		from := max(m.future.EndOffset(), log.StartOffset())
 		if from >= upTo {
 			return bytes, m.settle()
@@ -227,6 +232,21 @@ func (m *move) pass(log *segment.Log, upTo int64) (bytes int64, err error) {
 		}
 		return bytes, m.settle()
 	}
+}
+
+// restart begins the copy anew.
+func (m *move) restart() error {
+	if err := m.future.Delete(); err != nil {
+		return err
+	}
+	future, err := m.to.CreateFuture(m.topic.name, m.p.Index, m.options())
+	if err != nil {
+		return err
+	}
+	m.s.placement.Lock()
+	m.future, m.name.Name = future, future.Topic()
+	m.s.placement.Unlock()
+	return nil
 }
 
 // append appends one batch to the future log, waiting for what it needs.
