@@ -105,6 +105,9 @@ func TestNewPartitionsSpreadOverLogDirsThatAreEquallyFree(t *testing.T) {
 	}
 	before := map[string]string{}
 	for i := range 6 {
+		if r := produceTo(c, "a", int32(i), records(t, 1, nil)); r.ErrorCode != 0 {
+			t.Fatalf("produce: error %d", r.ErrorCode)
+		}
 		p := fmt.Sprintf("a-%d", i)
 		before[p] = holder(t, n, p)
 	}

@@ -34,7 +34,7 @@ func (l *Log) Delete() error {
 	l.dir.keeper.drain()
 	l.mu.Lock()
 	aside, err := asideName(l.path)
-	if err == nil {
+	if err == nil && !l.absent {
 		err = l.dir.disk.Rename(l.path, aside)
 	}
 	if err == nil {
@@ -50,12 +50,15 @@ func (l *Log) Delete() error {
 			l.prepared = nil
 		}
 	}
-	delay := time.Duration(l.cfg.FileDeleteDelayMs) * time.Millisecond
+	delay, absent := time.Duration(l.cfg.FileDeleteDelayMs)*time.Millisecond, l.absent
 	l.mu.Unlock()
 	l.dir.forget(topicPartition{l.topic, l.partition}, l)
 	l.dir.remember(l)
 	if err != nil {
 		return fmt.Errorf("delete log: %w", err)
+	}
+	if absent {
+		return nil
 	}
 	l.dir.recoveryPoints.remove(l.topic, l.partition)
 	l.dir.startOffsets.remove(l.topic, l.partition)

@@ -52,7 +52,8 @@
 //
 // # Many logs
 //
-// An idle log costs a directory, and a few hundred bytes of memory: no open file, no index map, no slab. New
+// A log that nothing was appended to costs a few hundred bytes of memory and no directory (open.go); an idle one a
+// directory besides, and no open file, no index map, no slab. New
 // directories and segments are named in groups that share flushes (naming.go); segments sealed long ago are opened and
 // mapped on demand under bounds (handles.go, package index).
 //

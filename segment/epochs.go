@@ -193,11 +193,14 @@ func (l *Log) writeEpochs() error {
 	l.epochMu.Lock()
 	defer l.epochMu.Unlock()
 	l.mu.Lock()
-	path, content, closed, fresh := filepath.Join(l.path, epochFileName), l.epochs.format(), l.closed, l.fresh
+	path, content, closed, absent, fresh := filepath.Join(l.path, epochFileName), l.epochs.format(), l.closed, l.absent, l.fresh
 	l.loose = l.loose || fresh
 	l.mu.Unlock()
 	if closed {
 		return ErrClosed
+	}
+	if absent {
+		return nil // they are written when the directory is made
 	}
 	write := writeFileDurable
 	if fresh {

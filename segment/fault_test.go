@@ -204,7 +204,8 @@ func TestDirRefusesStrangers(t *testing.T) {
 		}
 	}
 	d = h.open()
-	h.log(d, "t")
+	l := h.log(d, "t")
+	l.append(build(t, 1, 100, h.nowMs()))
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -70,11 +70,23 @@ func (d *Dir) CreateFuture(topic string, partition int32, o LogOptions) (*Log, e
 
 // OpenFuture opens a future log that was begun before.
 func (d *Dir) OpenFuture(f Future, o LogOptions) (*Log, error) {
-	return d.openLog(topicPartition{f.Name, f.Partition}, func() *Log {
+	l, err := d.openLog(topicPartition{f.Name, f.Partition}, func() *Log {
 		l := newLog(d, f.Name, f.Partition, o)
 		l.path = filepath.Join(d.opts.Path, f.Name)
 		return l
 	})
+	if err != nil {
+		return nil, err
+	}
+	// By its directory the next start knows that there is a move to go on with.
+	l.mu.Lock()
+	err = l.makeDirectory()
+	l.mu.Unlock()
+	if err != nil {
+		_ = l.Delete()
+		return nil, err
+	}
+	return l, nil
 }
 
 func futureName(topic string, partition int32) (string, error) {

@@ -141,7 +141,7 @@ func TestADirectoryThatDoesNotSayItsTopicIdIsAskedForWithZeros(t *testing.T) {
 	h := inMemory(t)
 	d := h.open()
 	for _, name := range []string{"damaged", "missing", "whole"} {
-		h.log(d, name)
+		h.log(d, name).append(build(t, 1, 100, h.nowMs()))
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)

@@ -86,18 +86,18 @@ func TestDeletedFilesGoAtOnceOnAFullDisk(t *testing.T) {
 	})
 }
 
-func TestALogWhoseCreationMetAFullDiskOpensLater(t *testing.T) {
+func TestALogMadeOnAFullDiskIsWrittenLater(t *testing.T) {
 	h, disk := onBlocklessDisk(t)
 	d := h.open()
 	disk.full.Store(true)
-	if _, err := h.tryLog(d, "t"); !errors.Is(err, segment.ErrNoSpace) {
-		t.Fatalf("open on a full disk: %v", err)
+	l := h.log(d, "t")
+	if _, err := l.Append(build(t, 1, 100, h.nowMs()), 0); !errors.Is(err, segment.ErrNoSpace) {
+		t.Fatalf("append on a full disk: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(h.path, "t-0*")); len(left) > 0 {
 		t.Errorf("a log that could not be made left %v", left)
 	}
 	disk.full.Store(false)
-	l := h.log(d, "t")
 	waitFor(t, func() bool {
 		_, err := l.Append(build(t, 1, 100, h.nowMs()), 0)
 		return err == nil

@@ -7,14 +7,12 @@ import (
 	"path/filepath"
 )
 
-// open makes or recovers the log's directory. Nobody else knows the log yet. A directory made here reaches the disk
-// together with the first segment: without one there is nothing in it to lose, and making a thousand partitions needs no
-// flush.
+// open recovers the log from its directory. Nobody else knows the log yet. A log that has none is empty, and gets one with
+// its first segment (makeDirectory): a hundred thousand partitions that nothing was written to cost the disk nothing.
 func (l *Log) open() error {
 	if _, err := os.Lstat(l.path); errors.Is(err, os.ErrNotExist) {
-		if err := l.makeDirectory(); err != nil {
-			return err
-		}
+		l.absent, l.fresh = true, true
+		return l.forgetPredecessor()
 	} else if err != nil {
 		return err
 	}
@@ -32,10 +30,10 @@ func (l *Log) open() error {
 	return nil
 }
 
-// makeDirectory makes the directory of a log that has none. What the checkpoints know of the name is of a log that is gone,
-// and a start after a crash would believe it of this one: it is forgotten first, on the disk, since the directory may get
-// there at any time.
-func (l *Log) makeDirectory() error {
+// forgetPredecessor removes what the checkpoints know of the name of a log that has no directory: it is of a log that is
+// gone, and a start after a crash would believe it of this one. That is on the disk when it returns, since the directory
+// may get there at any time.
+func (l *Log) forgetPredecessor() error {
 	if rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition); rp > 0 {
 		l.dir.log.Error("directory of the partition is missing, made anew and empty", "dir", l.path, "was", rp)
 	}
@@ -45,10 +43,40 @@ func (l *Log) makeDirectory() error {
 	if err := l.dir.startOffsets.forget(l.topic, l.partition); err != nil {
 		return err
 	}
-	if err := l.dir.compaction.forget(l); err != nil {
-		return err
+	return l.dir.compaction.forget(l)
+}
+
+// makeDirectory makes the directory of a log that has none. It reaches the disk together with the first segment
+// (naming.go): before that there is nothing in it to lose. ErrNoSpace. Under l.mu.
+func (l *Log) makeDirectory() error {
+	if !l.absent {
+		return nil
 	}
-	return l.dir.disk.Mkdir(l.path)
+	make := func() error {
+		if err := l.dir.disk.Mkdir(l.path); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if err := l.checkPartitionMeta(); err != nil || len(l.epochs.entries) == 0 {
+			return err
+		}
+		return replaceFile(l.dir.disk, filepath.Join(l.path, epochFileName), l.epochs.format(), false)
+	}
+	err := make()
+	if noSpace(err) {
+		l.dir.hungry.Store(true)
+		if l.cfg.KeepsNodeGoing && l.dir.releaseReserve() {
+			err = make()
+		}
+	}
+	if noSpace(err) {
+		_ = l.dir.disk.Remove(l.path) // it goes only if it is empty
+		return l.allocationFailed(l.path, 0, err)
+	}
+	if err != nil {
+		return fmt.Errorf("make directory of the partition: %w", err)
+	}
+	l.absent, l.loose = false, true
+	return nil
 }
 
 // beginClose has everything appended so far written and flushed.
@@ -91,7 +119,9 @@ func (l *Log) close() error {
 	l.closed = true
 	var errs []error
 	if l.dir.offline() == nil {
-		errs = append(errs, l.closeCleanly())
+		if !l.absent {
+			errs = append(errs, l.closeCleanly())
+		}
 		l.tail.drop()
 	}
 	for _, s := range l.segments {

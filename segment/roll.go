@@ -171,6 +171,9 @@ func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
 // newActive starts a segment at the end offset. Its file gets its name, its indexes and a durable directory
 // entry by the keeper; the writer waits for that, the appender does not.
 func (l *Log) newActive(now int64) (*segment, error) {
+	if err := l.makeDirectory(); err != nil {
+		return nil, err
+	}
 	seg := newSegment(l.path, l.end.Load())
 	p := l.prepared
 	l.prepared = nil
