@@ -55,6 +55,7 @@ func (s *consumeSuite) measure(ctx context.Context, b *bench) error {
 		produce, _, read = s.works(n, s.catchUpGB)
 		err := b.rounds(ctx, b.o.rounds, b.peers, trial{scenario: "catch-up", setting: consumersText(n), phases: []phase{
 			{name: "fill", work: produce, hidden: true},
+			{name: "push", work: s.push(), hidden: true, aside: true},
 			{name: "cold", work: read, before: func(p *peer, _ string) error { return evict(p.dir) }},
 			{name: "again", work: read},
 		}})
@@ -89,10 +90,18 @@ func (s *consumeSuite) works(n int, gb float64) (produce, tail, read work) {
 	return produce, tail, read
 }
 
+// pushGB is more than Millrace keeps of what was just written in memory of its own.
+const pushGB = 0.4
+
+// push is what makes a cold topic cold for a broker with such memory: writing another.
+func (s *consumeSuite) push() work {
+	return work{mode: "produce", size: s.recordBytes, records: recordsOf(pushGB, s.recordBytes), maxTime: shortTime}
+}
+
 // disturb measures a paced producer before and while a reader of another topic catches up
 // from the disk.
 func (s *consumeSuite) disturb(ctx context.Context, b *bench, p *peer, round int) error {
-	cold, victim := b.newTopic(), b.newTopic()
+	cold, other, victim := b.newTopic(), b.newTopic(), b.newTopic()
 	fill, _, read := s.works(1, s.catchUpGB)
 	paced := work{mode: "produce", partitions: 1, size: s.recordBytes, rate: s.pace, records: int64(s.pace * s.before.Seconds()), maxTime: shortTime}
 	t := trial{scenario: "disturbance"}
@@ -100,6 +109,9 @@ func (s *consumeSuite) disturb(ctx context.Context, b *bench, p *peer, round int
 		return func(x result.Phase) error { return b.keepTogether(t, p, round, name, x, together) }
 	}
 	if err := b.o.load(ctx, p, cold, fill, nil); err != nil {
+		return err
+	}
+	if err := b.o.load(ctx, p, other, s.push(), nil); err != nil {
 		return err
 	}
 	if err := b.o.load(ctx, p, victim, paced, keep("produce before", false)); err != nil {
@@ -121,12 +133,7 @@ func (s *consumeSuite) disturb(ctx context.Context, b *bench, p *peer, round int
 	if err != nil {
 		return err
 	}
-	for _, topic := range []string{cold, victim} {
-		if err := b.o.remove(ctx, p, topic, paced); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.o.remove(ctx, p, paced, cold, other, victim)
 }
 
 // endless is more records than any phase sends.
@@ -137,7 +144,7 @@ func (s *consumeSuite) print(w io.Writer, r *rows) {
 	if s.library {
 		reader = "franz-go"
 	}
-	fmt.Fprintf(w, "A partition for each consumer. Tail: one producer at full speed and consumers behind it (broker CPU is for both). Catch-up: %s; before a cold one the page cache of the broker's files is given up.\n", reader)
+	fmt.Fprintf(w, "A partition for each consumer. Tail: one producer at full speed and consumers behind it (broker CPU is for both). Catch-up: %s; before a cold one another topic is written and the page cache of the broker's files given up.\n", reader)
 	fmt.Fprintf(w, "Disturbance: a producer of %.0f records/s, acks=all, before and during a cold catch-up of another topic.\n\n", s.pace)
 	r.printThroughput(w, inScenarios("tail", "catch-up", "disturbance"), theFloor)
 	r.printMemory(w)

@@ -27,6 +27,8 @@ type phase struct {
 	before func(p *peer, topic string) error
 	// hidden phases prepare others and leave no row.
 	hidden bool
+	// aside phases are on topics of their own.
+	aside bool
 }
 
 // rounds measures peers in turn, n times: A B A B.
@@ -80,14 +82,26 @@ func (b *bench) measure(ctx context.Context, p *peer, t trial, each func(phase, 
 			}
 		}
 	}
-	topic := b.newTopic()
+	names, topic := []string{}, ""
+	fresh := func() string {
+		names = append(names, b.newTopic())
+		return names[len(names)-1]
+	}
 	for _, ph := range t.phases {
+		on := topic
+		switch {
+		case ph.aside:
+			on = fresh()
+		case topic == "":
+			topic = fresh()
+			on = topic
+		}
 		if ph.before != nil {
-			if err := ph.before(p, topic); err != nil {
+			if err := ph.before(p, on); err != nil {
 				return err
 			}
 		}
-		err := b.o.load(ctx, p, topic, ph.work, func(x result.Phase) error {
+		err := b.o.load(ctx, p, on, ph.work, func(x result.Phase) error {
 			if ph.hidden && x.Errors > 0 {
 				return fmt.Errorf("prepare %s of %s: %d errors, the first: %s", t.scenario, p.name, x.Errors, x.FirstError)
 			}
@@ -100,10 +114,7 @@ func (b *bench) measure(ctx context.Context, p *peer, t trial, each func(phase, 
 			return err
 		}
 	}
-	if len(t.phases) == 0 {
-		return nil
-	}
-	return b.o.remove(ctx, p, topic, t.phases[0].work)
+	return b.o.remove(ctx, p, t.phases[0].work, names...)
 }
 
 // newTopic is a name that this run has not used.
@@ -113,15 +124,22 @@ func (b *bench) newTopic() string {
 }
 
 // remove deletes the topics of a trial and returns when nothing of them is on the disk.
-func (o *options) remove(ctx context.Context, p *peer, topic string, of work) error {
+func (o *options) remove(ctx context.Context, p *peer, of work, topics ...string) error {
 	if p.client != kafkaClient {
 		return nil // renewed, or its client has deleted what it made
 	}
 	w := work{mode: "delete", topics: of.topics, partitions: of.partitions}
-	if err := o.load(ctx, p, topic, w, nil); err != nil {
-		return err
+	for _, topic := range topics {
+		if err := o.load(ctx, p, topic, w, nil); err != nil {
+			return err
+		}
 	}
-	return p.awaitGone(ctx, topic)
+	for _, topic := range topics {
+		if err := p.awaitGone(ctx, topic); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // brief is a row for the eye while the run goes on.
