@@ -21,8 +21,6 @@ const arrival = 5 * time.Second
 
 // endToEnd is the phase in which some clients write and others read at the same time.
 func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, o.maxTime)
-	defer cancel()
 	consumers, err := o.newTailConsumers(ctx)
 	if err != nil {
 		return err
@@ -40,12 +38,15 @@ func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
 	if o.rate > 0 {
 		pace.SpareProcessors()
 	}
+	sending, ctx, cancel := o.phaseTime(ctx)
+	defer cancel()
 	ph, err := o.begin()
 	if err != nil {
 		return err
 	}
 	publish, e2e := new(histogram.Histogram), new(histogram.Histogram)
-	var got atomic.Int64
+	var got, sent atomic.Int64
+	sent.Store(o.records) // until it is known better
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	finished := make(chan struct{})
@@ -57,19 +58,25 @@ func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
 				e2e.Add(now.Sub(payload.SentAt(r.Value)))
 				n++
 			})
-			if got.Add(n) >= o.records {
+			if got.Add(n) >= sent.Load() {
 				stop()
 			}
 		})
 	}()
 	s := sender{o: o, values: values, keys: makeKeys(o.keys), stamp: true, ph: ph, publish: publish}
-	s.run(ctx, ctx, producers)
+	s.run(sending, ctx, producers)
+	if o.cut {
+		sent.Store(ph.Done.Load())
+	}
+	if got.Load() >= sent.Load() {
+		stop()
+	}
 	select {
 	case <-finished:
 	case <-time.After(arrival):
 	}
-	if n := got.Load(); n < o.records {
-		ph.Fail(fmt.Errorf("only %d of %d records came back", n, o.records))
+	if n := got.Load(); n < sent.Load() {
+		ph.Fail(fmt.Errorf("only %d of %d records came back", n, sent.Load()))
 	}
 	stop()
 	<-finished

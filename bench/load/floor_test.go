@@ -106,8 +106,8 @@ func TestEveryModeAgainstAServer(t *testing.T) {
 		})
 	}
 	t.Run("cut short", func(t *testing.T) {
-		for _, kind := range [][]string{{"--raw"}, {"--rate", "1000"}} {
-			got := run(append(kind, "--mode", "produce", "--topic", "cut", "--records", "1000000000", "--max-time", "200ms", "--cut", "--delete")...)
+		for _, kind := range [][]string{{"--mode", "produce", "--raw"}, {"--mode", "produce", "--rate", "1000"}, {"--mode", "e2e", "--rate", "1000"}} {
+			got := run(append(kind, "--topic", "cut", "--records", "1000000000", "--max-time", "200ms", "--cut", "--delete")...)
 			if len(got) != 1 || !got[0].CutShort || got[0].Records == 0 || got[0].Seconds > 30 {
 				t.Errorf("%v: lines are %+v", kind, got)
 			}

@@ -45,11 +45,17 @@ const (
 	arrival = 5 * time.Second
 	// startTime is how long a broker that has just been started may take to answer.
 	startTime = time.Minute
+	// grace is how long what was sent before a phase was cut may take to be confirmed.
+	grace = time.Minute
 )
 
 // endToEnd sends at the rate and looks at when each message is confirmed and arrives.
 func (o *options) endToEnd(ctx context.Context, w io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, o.maxTime)
+	limit := o.maxTime
+	if o.cut {
+		limit += grace
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	values, err := payload.Values("text", o.size)
 	if err != nil {
@@ -98,8 +104,11 @@ type load struct {
 	sent        chan time.Time
 	unconfirmed sync.WaitGroup
 	received    atomic.Int64
+	// expected is how many messages are to be received, once that is known.
+	expected atomic.Int64
 	// probed is closed when the probe has come, arrived when the last message has.
 	probed, arrived chan struct{}
+	once            sync.Once // closes arrived
 	started         atomic.Bool
 }
 
@@ -113,8 +122,14 @@ func (l *load) got(value []byte) {
 		return
 	}
 	l.arrivalTime.Add(time.Since(payload.SentAt(value)))
-	if l.received.Add(1) == l.o.records {
-		close(l.arrived)
+	l.received.Add(1)
+	l.arrivedAll()
+}
+
+// arrivedAll closes arrived when everything has been received.
+func (l *load) arrivedAll() {
+	if n := l.expected.Load(); n > 0 && l.received.Load() >= n {
+		l.once.Do(func() { close(l.arrived) })
 	}
 }
 
@@ -149,18 +164,23 @@ func (l *load) run(ctx context.Context, q queue) (x result.Phase, err error) {
 		return x, err
 	}
 	due := pace.Pace{Start: time.Now(), Rate: l.o.rate}
-	for i := int64(0); i < l.o.records && ctx.Err() == nil; i++ {
-		if err := l.send(ctx, q, i, due.Await(i)); err != nil {
+	sending, stop := context.WithTimeout(ctx, l.o.maxTime)
+	defer stop()
+	sent := int64(0)
+	for ; sent < l.o.records && sending.Err() == nil; sent++ {
+		if err := l.send(ctx, q, sent, due.Await(sent)); err != nil {
 			return x, fmt.Errorf("publish: %w", err)
 		}
 	}
+	l.expected.Store(sent)
+	l.arrivedAll()
 	if err := wait(ctx, l.unconfirmed.Wait); err != nil {
 		return x, fmt.Errorf("wait for confirmations: %w", err)
 	}
 	select {
 	case <-l.arrived:
 	case <-time.After(arrival):
-		l.ph.Fail(fmt.Errorf("only %d of %d messages came", l.received.Load(), l.o.records))
+		l.ph.Fail(fmt.Errorf("only %d of %d messages came", l.received.Load(), sent))
 	}
 	return l.ph.End(result.Phase{
 		Phase: "e2e", Topics: 1, Partitions: 1, Producers: 1, Consumers: 1, Size: l.o.size, Acks: "confirmed", Compression: "none", Rate: l.o.rate,

@@ -59,19 +59,26 @@ func runLoop(t *testing.T, o *options, q *loop) (records, errs int64, p50 float6
 }
 
 func TestMessagesAreTimedAndTheProbeIsNot(t *testing.T) {
-	o := &options{size: 100, records: 500, rate: 5000}
+	o := &options{size: 100, records: 500, rate: 5000, maxTime: time.Minute}
 	if records, errs, p50 := runLoop(t, o, &loop{}); records != 500 || errs != 0 || p50 > 1000 {
 		t.Errorf("%d records, %d errors, p50 %v ms", records, errs, p50)
 	}
 }
 
 func TestWhatIsRefusedOrLostIsAnError(t *testing.T) {
-	o := &options{size: 100, records: 500}
+	o := &options{size: 100, records: 500, maxTime: time.Minute}
 	if records, errs, _ := runLoop(t, o, &loop{refuse: 2}); records != 250 || errs != 250 {
 		t.Errorf("%d records, %d errors", records, errs)
 	}
 	if _, errs, _ := runLoop(t, o, &loop{lose: 100}); errs != 1 {
 		t.Errorf("%d errors", errs)
+	}
+}
+
+func TestAPhaseThatIsCutWaitsForWhatWasSent(t *testing.T) {
+	o := &options{size: 100, records: 1_000_000, rate: 1000, maxTime: 100 * time.Millisecond}
+	if records, errs, _ := runLoop(t, o, &loop{}); records == 0 || records > 200 || errs != 0 {
+		t.Errorf("%d records, %d errors", records, errs)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,6 +21,10 @@ type natsQueue struct {
 
 // natsPending is how many messages may wait for their acknowledgement.
 const natsPending = 10_000
+
+// natsStall is how long the client waits when so many are pending; a broker that flushes
+// each message may be slower than the rate.
+const natsStall = time.Minute
 
 func openNATS(ctx context.Context, o *options, h handlers) (queue, error) {
 	q := &natsQueue{o: o, acks: make(chan jetstream.PubAckFuture, natsPending)}
@@ -68,7 +73,7 @@ func (q *natsQueue) open(ctx context.Context, h handlers) (err error) {
 }
 
 func (q *natsQueue) publish(_ context.Context, value []byte) error {
-	f, err := q.js.PublishAsync(q.o.name, value)
+	f, err := q.js.PublishAsync(q.o.name, value, jetstream.WithStallWait(natsStall))
 	if err != nil {
 		return err
 	}

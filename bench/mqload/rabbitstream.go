@@ -22,6 +22,10 @@ type streamQueue struct {
 // streamPort is where streams are, above the port of AMQP.
 const streamPort = 1
 
+// streamCredits is how many chunks the broker may send ahead. At low rates each message
+// is a chunk, and the client's default of ten holds the stream up.
+const streamCredits = 200
+
 func openStream(_ context.Context, o *options, h handlers) (queue, error) {
 	host, text, err := net.SplitHostPort(o.broker)
 	if err != nil {
@@ -62,7 +66,7 @@ func (q *streamQueue) open(h handlers) (err error) {
 		}
 	}()
 	got := func(_ stream.ConsumerContext, m *amqp.Message) { h.got(m.GetData()) }
-	if q.cons, err = q.env.NewConsumer(q.o.name, got, stream.NewConsumerOptions().SetOffset(stream.OffsetSpecification{}.First())); err != nil {
+	if q.cons, err = q.env.NewConsumer(q.o.name, got, stream.NewConsumerOptions().SetInitialCredits(streamCredits).SetOffset(stream.OffsetSpecification{}.First())); err != nil {
 		return fmt.Errorf("consumer: %w", err)
 	}
 	return nil

@@ -54,7 +54,7 @@ const warmLatency = 5 * time.Second
 
 // measureLatency sends at a rate for some time and looks at when each record arrives.
 func measureLatency(ctx context.Context, b *bench, scenario, setting string, rate float64, length time.Duration, size int) error {
-	w := work{mode: "e2e", size: size, rate: rate, maxTime: shortTime}
+	w := work{mode: "e2e", size: size, rate: rate, maxTime: 2*length + warmLatency, cut: true}
 	warm := w
 	warm.records = int64(rate * min(warmLatency, length).Seconds())
 	if err := b.warmUp(ctx, b.peers, phase{work: warm}); err != nil {

@@ -31,6 +31,8 @@ type rows struct {
 	// lenient rows of others than Millrace may have errors: a broker that fails under a load
 	// is a result of the suite.
 	lenient bool
+	// notes tell what could not be measured.
+	notes []string
 }
 
 // newRows opens the file of raw rows of a run that begins now.
@@ -55,10 +57,22 @@ func (r *rows) add(x row) error {
 	if _, err := r.file.Write(append(b, '\n')); err != nil {
 		return err
 	}
-	if x.Errors > 0 && !(r.lenient && x.Peer != ours && x.Peer != oursAsync) {
+	if x.Errors > 0 && !r.mayFail(x.Peer) {
 		return fmt.Errorf("%s of %s, round %d: %d errors, the first: %s", x.Phase.Phase, x.Peer, x.Round, x.Errors, x.FirstError)
 	}
 	return nil
+}
+
+// mayFail tells whether the run goes on without what a contender could not do.
+func (r *rows) mayFail(peer string) bool {
+	return r.lenient && !slices.Contains([]string{ours, oursAsync, clientLimit, floor, floorAsync}, peer)
+}
+
+// note keeps what could not be measured, and shows it at once.
+func (r *rows) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	fmt.Fprintln(os.Stderr, text)
+	r.notes = append(r.notes, text)
 }
 
 // cell is what the rows of one case agree in.

@@ -44,6 +44,10 @@ func (r *rows) printNotes(w io.Writer) {
 		any = true
 		fmt.Fprintf(w, "%s, %s, %s, round %d, %s: %s\n", x.Scenario, caseText(x.Partitions, x.Setting), x.Phase.Phase, x.Round, x.Peer, what)
 	}
+	for _, text := range r.notes {
+		any = true
+		fmt.Fprintln(w, text)
+	}
 	if any {
 		fmt.Fprintln(w)
 	}
