@@ -33,7 +33,9 @@ func (s *latencySuite) check(o *options, quick bool) (err error) {
 }
 
 func (s *latencySuite) contenders() []contender {
-	return append(the(ours, oursAsync, rival, nats, natsAlways, rabbit, rabbitStream), optional(the(rivalFlushed, floor))...)
+	// Streams: their Go client falls behind at a chunk for each message, and would be what
+	// is measured.
+	return append(the(ours, oursAsync, rival, nats, natsAlways, rabbit), optional(the(rabbitStream, rivalFlushed, floor))...)
 }
 
 func (s *latencySuite) measure(ctx context.Context, b *bench) error {
