@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,9 +72,13 @@ func TestARawRequestGoesToTheTopicsThatFollow(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		var head []byte
-		for i := range int64((tc.topics + tc.spread - 1) / tc.spread) {
+		for i := range (tc.topics + tc.spread - 1) / tc.spread {
+			r, ok := l.plan.take(t.Context())
+			if !ok {
+				t.Fatalf("request %d is not there", i)
+			}
 			var frame net.Buffers
-			frame, head = l.request(head, i)
+			frame, head = l.encode(head, uint32(i), r)
 			b := bytes.Join(frame, nil)
 			req := kmsg.NewPtrProduceRequest()
 			req.SetVersion(rawVersion)
@@ -87,6 +92,41 @@ func TestARawRequestGoesToTheTopicsThatFollow(t *testing.T) {
 		if len(seen) != tc.topics {
 			t.Errorf("%d of %d topics are written", len(seen), tc.topics)
 		}
+	}
+}
+
+func TestWhatIsRefusedIsSentAgainToThoseTopicsOnly(t *testing.T) {
+	p := newRawPlan(2, 3, 5)
+	first, _ := p.take(t.Context())
+	p.answered(first, []int{1})
+	second, _ := p.take(t.Context())
+	if !slices.Equal(first.topics, []int{0, 1, 2}) || !slices.Equal(second.topics, []int{3, 4, 0}) {
+		t.Errorf("requests go to %v and %v", first.topics, second.topics)
+	}
+	p.answered(second, nil)
+	again, ok := p.take(t.Context())
+	if !ok || !slices.Equal(again.topics, []int{1}) || again.batch != first.batch || again.first != first.first || time.Now().Before(again.due) {
+		t.Errorf("sent again is %+v, %v", again, ok)
+	}
+	p.answered(again, nil)
+	if r, ok := p.take(t.Context()); ok || p.refused != 1 {
+		t.Errorf("after the end comes %+v; %d refused", r, p.refused)
+	}
+}
+
+func TestNothingIsHandedOutWhenTheTimeIsOver(t *testing.T) {
+	p := newRawPlan(1, 1, 1)
+	if _, ok := p.take(t.Context()); !ok {
+		t.Fatal("there is nothing to send")
+	}
+	done := make(chan bool)
+	go func() {
+		_, ok := p.take(t.Context()) // waits: the request that is under way may have to be sent again
+		done <- ok
+	}()
+	p.stop()
+	if <-done {
+		t.Error("something is sent after the end")
 	}
 }
 

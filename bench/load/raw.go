@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -39,8 +37,7 @@ type rawLoad struct {
 	size    int64    // records in a request
 	ph      *measure.Stretch
 	publish *histogram.Histogram
-	// next is the number of the next request of the phase.
-	next atomic.Int64
+	plan    *rawPlan
 }
 
 // rawVariants is how many different batches there are.
@@ -57,6 +54,7 @@ func (o *options) newRawLoad() (*rawLoad, error) {
 	// A record in a batch has up to 14 bytes besides its value, a batch its header.
 	n := max(min(total/l.spread, (o.batchBytes-batchHeader)/(o.size+14)), 1)
 	l.records, l.size = int64(n), int64(n*l.spread)
+	l.plan = newRawPlan((o.records+l.size-1)/l.size, l.spread, o.topics)
 	now := time.Now()
 	for v := range rawVariants {
 		l.batches = append(l.batches, encodeBatch(values, v*n, n, now))
@@ -82,6 +80,7 @@ func (o *options) produceRaw(ctx context.Context, w io.Writer) error {
 	if l.ph, err = o.begin(); err != nil {
 		return err
 	}
+	defer context.AfterFunc(sending, l.plan.stop)()
 	var done sync.WaitGroup
 	for _, c := range conns {
 		end := context.AfterFunc(ctx, func() { c.Close() })
@@ -93,19 +92,21 @@ func (o *options) produceRaw(ctx context.Context, w io.Writer) error {
 		})
 	}
 	done.Wait()
+	l.ph.Retries = l.plan.refused
 	return o.end(w, l.ph, "produce", l.publish, nil)
 }
 
 // drive sends requests on one connection and returns when all are answered.
 func (l *rawLoad) drive(sending context.Context, c net.Conn) error {
-	sent := make(chan time.Time, l.o.inflight) // its room is what may be in flight
+	sent := make(chan rawRequest, l.o.inflight-1) // and one that the reader has taken out
 	answers := make(chan error, 1)
 	go func() {
 		err := l.readAnswers(c, sent)
 		if err != nil {
-			_ = c.Close() // which ends the sending, too
-		}
-		for range sent { // the sender must not wait for an answer that never comes
+			_ = c.Close()    // which ends the sending, too
+			l.plan.stop()    // what was on its way here is lost
+			for range sent { // the sender must not wait for an answer that never comes
+			}
 		}
 		answers <- err
 	}()
@@ -117,29 +118,28 @@ func (l *rawLoad) drive(sending context.Context, c net.Conn) error {
 	return err
 }
 
-func (l *rawLoad) sendAll(sending context.Context, c net.Conn, sent chan<- time.Time) error {
-	requests := (l.o.records + l.size - 1) / l.size
+func (l *rawLoad) sendAll(sending context.Context, c net.Conn, sent chan<- rawRequest) error {
 	var head []byte
-	for sending.Err() == nil {
-		i := l.next.Add(1) - 1
-		if i >= requests {
+	for id := uint32(0); ; id++ {
+		r, ok := l.plan.take(sending)
+		if !ok {
 			return nil
 		}
-		sent <- time.Now()
+		sent <- r
 		var frame net.Buffers
-		frame, head = l.request(head, i)
+		frame, head = l.encode(head, id, r)
 		if _, err := frame.WriteTo(c); err != nil {
+			l.plan.stop()
 			return fmt.Errorf("send: %w", err)
 		}
 	}
-	return nil
 }
 
-// request lays out request i. Its own bytes are appended to head, whose memory may be
+// encode lays out a request. Its own bytes are appended to head, whose memory may be
 // used again once the frame is sent; the batches are shared.
-func (l *rawLoad) request(head []byte, i int64) (frame net.Buffers, reuse []byte) {
+func (l *rawLoad) encode(head []byte, id uint32, r rawRequest) (frame net.Buffers, reuse []byte) {
 	be := binary.BigEndian
-	batch := l.batches[i%rawVariants]
+	batch := l.batches[r.batch]
 	// head must not move while frame points into it.
 	need := 64 + l.spread*(32+len(l.topics[len(l.topics)-1]))
 	if cap(head) < need {
@@ -148,16 +148,16 @@ func (l *rawLoad) request(head []byte, i int64) (frame net.Buffers, reuse []byte
 	b := be.AppendUint32(head[:0], 0) // length
 	b = be.AppendUint16(b, 0)         // Produce
 	b = be.AppendUint16(b, rawVersion)
-	b = be.AppendUint32(b, uint32(i)) // correlation id
+	b = be.AppendUint32(b, id) // correlation id
 	b = be.AppendUint16(b, 4)
 	b = append(b, "load"...)
 	b = be.AppendUint16(b, 0xffff) // no transactional id
 	b = be.AppendUint16(b, uint16(l.requiredAcks()))
 	b = be.AppendUint32(b, uint32(time.Minute.Milliseconds()))
-	b = be.AppendUint32(b, uint32(l.spread))
+	b = be.AppendUint32(b, uint32(len(r.topics)))
 	from := 0
-	for t := range l.spread {
-		name := l.topics[(i*int64(l.spread)+int64(t))%int64(len(l.topics))]
+	for _, t := range r.topics {
+		name := l.topics[t]
 		b = be.AppendUint16(b, uint16(len(name)))
 		b = append(b, name...)
 		b = be.AppendUint32(b, 1) // partitions
@@ -166,7 +166,7 @@ func (l *rawLoad) request(head []byte, i int64) (frame net.Buffers, reuse []byte
 		frame = append(frame, b[from:], batch)
 		from = len(b)
 	}
-	be.PutUint32(b, uint32(len(b)+l.spread*len(batch)-4))
+	be.PutUint32(b, uint32(len(b)+len(r.topics)*len(batch)-4))
 	return frame, b
 }
 
@@ -179,10 +179,10 @@ func (l *rawLoad) requiredAcks() int16 {
 
 // readAnswers takes the answers of one connection, which come in the order of requests,
 // until sent is closed and each is answered.
-func (l *rawLoad) readAnswers(c net.Conn, sent <-chan time.Time) error {
+func (l *rawLoad) readAnswers(c net.Conn, sent <-chan rawRequest) error {
 	in := bufio.NewReaderSize(c, 64<<10)
 	var body []byte
-	for at := range sent {
+	for r := range sent {
 		var length [4]byte
 		if _, err := io.ReadFull(in, length[:]); err != nil {
 			return fmt.Errorf("read an answer: %w", err)
@@ -198,32 +198,45 @@ func (l *rawLoad) readAnswers(c net.Conn, sent <-chan time.Time) error {
 		if _, err := io.ReadFull(in, body); err != nil {
 			return fmt.Errorf("read an answer: %w", err)
 		}
-		l.publish.Add(time.Since(at))
-		if err := l.count(body[4:]); err != nil {
+		refused, err := l.count(body[4:], r)
+		if err != nil {
 			return err
 		}
+		if len(refused) == 0 {
+			l.publish.Add(time.Since(r.first))
+		}
+		l.plan.answered(r, refused)
 	}
 	return nil
 }
 
-// count adds what an answer acknowledges.
-func (l *rawLoad) count(body []byte) error {
+// count adds what an answer acknowledges, and returns the topics that are to be sent to
+// again, as every client does when the error says that it passes.
+func (l *rawLoad) count(body []byte, r rawRequest) (refused []int, err error) {
 	resp := kmsg.NewPtrProduceResponse()
 	resp.SetVersion(rawVersion)
 	if err := resp.ReadFrom(body); err != nil {
-		return fmt.Errorf("parse an answer: %w", err)
+		return nil, fmt.Errorf("parse an answer: %w", err)
 	}
+	codes := make(map[string]int16, len(resp.Topics))
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				l.ph.Fail(fmt.Errorf("%s-%d: %w", t.Topic, p.Partition, err))
-				continue
-			}
-			l.ph.Done.Add(l.records)
+			codes[t.Topic] = p.ErrorCode
 		}
 	}
-	if len(resp.Topics) != l.spread {
-		return errors.New("an answer leaves topics out")
+	for _, t := range r.topics {
+		code, ok := codes[l.topics[t]]
+		if !ok {
+			return nil, fmt.Errorf("an answer leaves topic %s out", l.topics[t])
+		}
+		switch err := kerr.ErrorForCode(code); {
+		case err == nil:
+			l.ph.Done.Add(l.records)
+		case kerr.IsRetriable(err):
+			refused = append(refused, t)
+		default:
+			l.ph.Fail(fmt.Errorf("%s-0: %w", l.topics[t], err))
+		}
 	}
-	return nil
+	return refused, nil
 }

@@ -37,7 +37,9 @@ func (r *rows) printNotes(w io.Writer) {
 		case x.Errors > 0:
 			what = fmt.Sprintf("%d errors, the first: %s", x.Errors, x.FirstError)
 		case x.CutShort && !x.Together:
-			what = fmt.Sprintf("cut after %.0f s with %.2f GB", x.Seconds, x.GB())
+			what = fmt.Sprintf("cut after %.0f s with %.2f GB, %d batches refused and sent again", x.Seconds, x.GB(), x.Retries)
+		case x.Retries > 0:
+			what = fmt.Sprintf("%d batches refused and sent again", x.Retries)
 		default:
 			continue
 		}

@@ -24,7 +24,10 @@ type Stretch struct {
 	machine float64
 
 	// Done counts records.
-	Done  atomic.Int64
+	Done atomic.Int64
+	// Retries is how many batches had to be sent again, for the caller to set before End.
+	Retries int64
+
 	fails atomic.Int64
 	first atomic.Pointer[string]
 }
@@ -71,7 +74,7 @@ func (s *Stretch) End(x result.Phase, asked int64, publish, endToEnd *histogram.
 	}
 	used, own := broker.Since(s.broker), client.Since(s.client)
 	n := s.Done.Load()
-	x.Records, x.Errors = n, s.fails.Load()
+	x.Records, x.Errors, x.Retries = n, s.fails.Load(), s.Retries
 	x.CutShort = n < asked && x.Errors == 0
 	x.Seconds, x.RecordsPerS = round(seconds, 3), round(float64(n)/seconds, 0)
 	x.BrokerCPUS, x.BrokerUserS, x.BrokerSysS = round(used.CPUSeconds(), 2), round(used.UserSeconds, 2), round(used.SysSeconds, 2)

@@ -19,7 +19,9 @@ type Phase struct {
 	Rate        float64 `json:"rate"`
 	Records     int64   `json:"records"`
 	// CutShort says that time was up before all records were sent.
-	CutShort    bool               `json:"cut_short,omitempty"`
+	CutShort bool `json:"cut_short,omitempty"`
+	// Retries is batches that a broker refused for the moment and that were sent again.
+	Retries     int64              `json:"retries,omitempty"`
 	Errors      int64              `json:"errors"`
 	FirstError  string             `json:"first_error,omitempty"`
 	Seconds     float64            `json:"seconds"`
