@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -22,6 +22,7 @@ type sample struct {
 	files      int64 // open descriptors
 	maps       int64 // lines of /proc/PID/maps
 	goroutines int64
+	damaged    int64 // ranges that the broker holds to be damaged; nobody has damaged any
 	entries    int64 // files and folders below the data dir
 }
 
@@ -47,7 +48,7 @@ func take(ctx context.Context, pid int, metrics, data string) (sample, error) {
 		return s, err
 	}
 	s.maps = int64(bytes.Count(maps, []byte{'\n'}))
-	if s.goroutines, err = goroutines(ctx, metrics); err != nil {
+	if err := s.ask(ctx, metrics); err != nil {
 		return s, err
 	}
 	s.entries, err = count(data)
@@ -67,26 +68,33 @@ func field(text []byte, name string) (int64, error) {
 	return 0, fmt.Errorf("no %q", name)
 }
 
-// goroutines asks the broker's metrics.
-func goroutines(ctx context.Context, addr string) (int64, error) {
+// ask reads the broker's metrics.
+func (s *sample) ask(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer resp.Body.Close()
-	in := bufio.NewScanner(resp.Body)
-	for in.Scan() {
-		if strings.HasPrefix(in.Text(), "go_goroutines ") {
-			return field(in.Bytes(), "go_goroutines ")
-		}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
 	}
-	return 0, fmt.Errorf("no go_goroutines among the metrics of %s", addr)
+	if s.goroutines, err = field(text, "go_goroutines "); err != nil {
+		return err
+	}
+	_, damaged, found := strings.Cut(string(text), "\nmillrace_log_corrupt_ranges_total{")
+	if !found {
+		return fmt.Errorf("no corrupt ranges among the metrics of %s", addr)
+	}
+	_, damaged, _ = strings.Cut(damaged, "}")
+	s.damaged, err = field([]byte(damaged), "")
+	return err
 }
 
 // count is the number of files and folders below dir; what goes while it counts does not matter.

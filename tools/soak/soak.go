@@ -45,6 +45,7 @@ var settings = []string{
 	"log.retention.check.interval.ms=2000",
 	"log.segment.delete.delay.ms=1000",
 	"log.cleaner.backoff.ms=2000",
+	"log.scrub.interval.ms=5000",
 }
 
 // soak is the state of a run.
@@ -194,6 +195,9 @@ func (s *soak) watch(ctx context.Context, i int, d time.Duration) error {
 		x, err := take(ctx, s.broker.PID(), s.o.http, s.data)
 		if err != nil {
 			return fmt.Errorf("take a sample: %w", err)
+		}
+		if x.damaged > 0 {
+			return fmt.Errorf("the broker holds %d ranges of its log to be damaged", x.damaged)
 		}
 		x.life = i
 		s.samples = append(s.samples, x)
