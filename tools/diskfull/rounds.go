@@ -317,6 +317,8 @@ func (r *rounds) clear(ctx context.Context) error {
 	if err := r.ballast.remove(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
 	return rig.WithAdmin(r.o.listen, func(adm *kadm.Client) error {
 		_, err := r.consumer.Observe(ctx, adm, keptPartitions)
 		return err

@@ -98,7 +98,7 @@ func (c *Consumer) Observe(ctx context.Context, adm *kadm.Client, partitions int
 	for p := range confirmed {
 		confirmed[p] = c.commits.Acknowledged(int32(p))
 	}
-	offsets, err := adm.FetchOffsets(ctx, c.group)
+	offsets, err := fetchOffsets(ctx, adm, c.group)
 	if err != nil {
 		return nil, fmt.Errorf("fetch committed offsets: %w", err)
 	}
@@ -115,6 +115,22 @@ func (c *Consumer) Observe(ctx context.Context, adm *kadm.Client, partitions int
 		c.found.Add(c.commits.Observe(int32(p), at, got)...)
 	}
 	return out, nil
+}
+
+// fetchOffsets asks until there is an answer: after a restart the coordinator has to read what was committed, which takes
+// the longer the more that is.
+func fetchOffsets(ctx context.Context, adm *kadm.Client, group string) (kadm.OffsetResponses, error) {
+	for {
+		offsets, err := adm.FetchOffsets(ctx, group)
+		if err == nil || !kerr.IsRetriable(err) {
+			return offsets, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // CatchUp waits until the group has committed the end of every partition: after the last
