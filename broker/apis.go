@@ -74,6 +74,8 @@ func (b *Broker) table(d *dispatcher) []*api {
 		now(kmsg.CreatePartitions, 0, 3, b.controller.CreatePartitions),
 		later(kmsg.DeleteGroups, 0, 3, b.groups.DeleteGroups),
 		now(kmsg.IncrementalAlterConfigs, 0, 1, b.controller.IncrementalAlterConfigs),
+		now(kmsg.AlterPartitionAssignments, 0, 1, b.controller.AlterPartitionAssignments),
+		now(kmsg.ListPartitionReassignments, 0, 0, b.controller.ListPartitionReassignments),
 		later(kmsg.OffsetDelete, 0, 0, b.groups.OffsetDelete),
 		now(kmsg.DescribeCluster, 0, 2, b.admin.DescribeCluster),
 		now(kmsg.DescribeProducers, 0, 0, b.data.DescribeProducers),
