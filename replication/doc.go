@@ -13,5 +13,7 @@
 // of its log dir (or, for topics with durability=async, on the appending one);
 // acknowledgements and watchers are called there, so they must be short.
 //
-// Lock order: Partition.role, log, writer queue; Partition.waiting is a leaf.
+// The log can be replaced by one in another log dir (Swap): appends wait meanwhile, reads go on.
+//
+// Lock order: Partition.moving, role, appending, log, writer queue; Partition.waiting is a leaf.
 package replication

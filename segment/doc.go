@@ -67,6 +67,11 @@
 //	a start replays the journal into the segments before any log is opened (replay.go), and empties it
 //	after a failed write or flush nothing is acknowledged any more in the dir: it is offline until restart
 //
+// # Moving to another dir
+//
+// A future log (future.go) in another dir follows by AppendAsFollower, is sealed when it has everything, and gets the
+// partition's name by Promote. Which of two logs of a partition counts is the caller's to say, before Promote and durably.
+//
 // # Durability
 //
 // Flush: durable means on the disk. Async: durable means appended; the same writer writes to the segments in the background,
