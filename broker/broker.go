@@ -18,6 +18,7 @@ import (
 	"millrace/broker/txn"
 	"millrace/net/server"
 	"millrace/segment"
+	"millrace/segment/compact"
 )
 
 // Options of a node.
@@ -46,6 +47,7 @@ type Broker struct {
 	controller  *controller.Controller
 	admin       *admin.Admin
 	producerIDs *txn.ProducerIDs
+	cleaner     *compact.Cleaner // nil: switched off
 	server      *server.Server
 	http        *http.Server
 
@@ -119,6 +121,7 @@ func (b *Broker) openPlanes() (err error) {
 	if err := b.data.Settle(); err != nil {
 		return err
 	}
+	b.startCleaner()
 	b.producerIDs = txn.New(b.meta)
 	return nil
 }
@@ -204,6 +207,9 @@ func (b *Broker) close(ctx context.Context) error {
 	}
 	if b.controller != nil {
 		b.controller.Close()
+	}
+	if b.cleaner != nil {
+		b.cleaner.Close()
 	}
 	if b.data != nil {
 		b.data.Close()

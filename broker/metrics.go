@@ -55,6 +55,7 @@ func (b *Broker) metrics(version string) []http.Metric {
 	rows = append(rows, networkMetrics(b.server.Stats)...)
 	rows = append(rows, dataMetrics(b.data.Stats)...)
 	rows = append(rows, b.storageMetrics()...)
+	rows = append(rows, b.cleanerMetrics()...)
 	return append(rows, groupMetrics(b.groups.Stats)...)
 }
 

@@ -343,7 +343,7 @@ func (l *Log) lacksEntries(seg *segment, x *indexes) bool {
 	defer f.Release()
 	defer scan.close()
 	first, err := scan.batchAt(0, seg.baseOffset, math.MinInt32, false)
-	return err == nil && first != nil && first.MaxTimestamp() >= 0
+	return err == nil && first != nil && first.MaxTimestamp() >= 0 && first.Count() > 0
 }
 
 // indexIsBad has the indexes of a sealed segment rebuilt, once, by the next look-up that may wait.

@@ -223,7 +223,9 @@ func (l *Log) openScrub(seg *segment, wait func(int64) bool) (*segmentScrub, err
 	if !l.stillSealed(seg, size) {
 		return nil, nil
 	}
+	seg.openMu.Lock() // while it takes the place of others, the name is still that of an old one
 	fd, err := openFd(path, unix.O_RDONLY|l.dir.directFlag)
+	seg.openMu.Unlock()
 	if err != nil {
 		if !l.stillSealed(seg, size) {
 			return nil, nil

@@ -44,6 +44,14 @@ type Broker struct {
 	ProducerIDExpirationMs      int64
 	AlterLogDirsBytesPerSecond  int64 // replica.alter.log.dirs.io.max.bytes.per.second
 
+	CleanerEnable         bool // log.cleaner.*
+	CleanerThreads        int32
+	CleanerDedupeBytes    int64
+	CleanerIOBufferBytes  int32
+	CleanerLoadFactor     float64
+	CleanerBytesPerSecond float64
+	CleanerBackoffMs      int64
+
 	// Millrace's own.
 	LogIO     string // log.io: auto | direct | buffered
 	LogCommit string // log.commit: auto | direct | journal
@@ -101,6 +109,14 @@ func (b *Broker) fill() (warnings []string, err error) {
 	b.RecoveryThreads = int32(b.num("num.recovery.threads.per.data.dir"))
 	b.ProducerIDExpirationMs = b.num("producer.id.expiration.ms")
 	b.AlterLogDirsBytesPerSecond = b.num("replica.alter.log.dirs.io.max.bytes.per.second")
+
+	b.CleanerEnable = b.yes("log.cleaner.enable")
+	b.CleanerThreads = int32(b.num("log.cleaner.threads"))
+	b.CleanerDedupeBytes = b.num("log.cleaner.dedupe.buffer.size")
+	b.CleanerIOBufferBytes = int32(b.num("log.cleaner.io.buffer.size"))
+	b.CleanerLoadFactor = b.float("log.cleaner.io.buffer.load.factor")
+	b.CleanerBytesPerSecond = b.float("log.cleaner.io.max.bytes.per.second")
+	b.CleanerBackoffMs = b.num("log.cleaner.backoff.ms")
 
 	b.LogIO = b.str("log.io")
 	b.LogEngine = b.str("log.engine")

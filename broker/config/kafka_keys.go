@@ -58,9 +58,6 @@ var kafkaKeys = set(`
 	group.streams.rack.aware.assignment.tags
 	group.streams.topology.description.plugin.class
 	initial.broker.registration.timeout.ms
-	log.cleaner.io.buffer.load.factor
-	log.cleaner.io.buffer.size
-	log.cleaner.io.max.bytes.per.second
 	max.connections.per.ip.overrides
 	metric.reporters
 	num.replica.alter.log.dirs.threads

@@ -44,7 +44,11 @@ func (b *Broker) parsed(name string) any {
 }
 
 func (b *Broker) num(name string) int64 { v, _ := b.parsed(name).(int64); return v }
-func (b *Broker) yes(name string) bool  { v, _ := b.parsed(name).(bool); return v }
+func (b *Broker) float(name string) float64 {
+	v, _ := b.parsed(name).(float64)
+	return v
+}
+func (b *Broker) yes(name string) bool { v, _ := b.parsed(name).(bool); return v }
 func (b *Broker) str(name string) string {
 	v, _ := b.parsed(name).(string)
 	return v

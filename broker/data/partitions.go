@@ -8,6 +8,7 @@ import (
 	"millrace/broker/meta"
 	"millrace/replication"
 	"millrace/segment"
+	"millrace/segment/batch"
 )
 
 // topic is one topic as the data plane sees it. The partition slice is replaced,
@@ -100,15 +101,25 @@ func logConfig(t *config.Topic, b *config.Broker) segment.LogConfig {
 	case "async":
 		d = segment.Async
 	}
+	segmentMs := t.SegmentMs
+	if t.Compact {
+		segmentMs = min(segmentMs, t.MaxCompactionLagMs) // the active segment is never compacted
+	}
 	return segment.LogConfig{
 		SegmentBytes:         t.SegmentBytes,
-		SegmentMs:            t.SegmentMs,
+		SegmentMs:            segmentMs,
 		SegmentJitterMs:      t.SegmentJitterMs,
 		SegmentIndexBytes:    t.SegmentIndexBytes,
 		IndexIntervalBytes:   t.IndexIntervalBytes,
 		RetentionMs:          t.RetentionMs,
 		RetentionBytes:       t.RetentionBytes,
 		DeleteByRetention:    t.Delete,
+		Compact:              t.Compact,
+		MinDirtyRatio:        t.MinCleanableDirtyRatio,
+		MinCompactionLagMs:   t.MinCompactionLagMs,
+		MaxCompactionLagMs:   t.MaxCompactionLagMs,
+		DeleteRetentionMs:    t.DeleteRetentionMs,
+		CompressionLevels:    [5]int{batch.Gzip: t.GzipLevel, batch.LZ4: t.LZ4Level, batch.Zstd: t.ZstdLevel},
 		FlushMessages:        t.FlushMessages,
 		FlushMs:              t.FlushMs,
 		FileDeleteDelayMs:    t.FileDeleteDelayMs,
