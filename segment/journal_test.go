@@ -234,3 +234,36 @@ func TestCleanStopLeavesNoJournal(t *testing.T) {
 }
 
 var _ segment.Disk = full{}
+
+// A directory that no longer says whose it is keeps what it was acknowledged, and keeps nobody else from starting.
+func TestReplayToADirectoryWithoutATopicID(t *testing.T) {
+	h := onJournal(t)
+	d := h.open()
+	l, other := h.log(d, "t"), h.log(d, "other")
+	for _, x := range []*watched{l, other} {
+		x.append(build(t, 1, 100, h.nowMs()))
+		x.settle()
+	}
+	h.crash()
+	meta := filepath.Join(h.path, "t-0", "partition.metadata")
+	good, err := os.ReadFile(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(meta, []byte("version: 0\ntopic_id: ?"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d = h.open()
+	if n := len(h.log(d, "other").contents()); n != 1 {
+		t.Errorf("other log: %d batches", n)
+	}
+	if _, err := h.tryLog(d, "t"); err == nil {
+		t.Error("opened")
+	}
+	if err := os.WriteFile(meta, good, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(h.log(d, "t").contents()); n != 1 {
+		t.Errorf("%d batches", n)
+	}
+}

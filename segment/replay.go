@@ -99,6 +99,11 @@ func (d *Dir) replayLog(name string, entries []journal.Entry) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // deleted
 	}
+	if errors.Is(err, ErrCorrupt) {
+		// The log will not open before somebody has mended the file; what it was acknowledged is kept until then.
+		d.log.Error("directory does not say whose it is; the journal's last word on it counts", "dir", path, "err", err)
+		id, err = entries[len(entries)-1].TopicID, nil
+	}
 	if err != nil {
 		return err
 	}
