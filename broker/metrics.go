@@ -56,7 +56,21 @@ func (b *Broker) metrics(version string) []http.Metric {
 	rows = append(rows, dataMetrics(b.data.Stats)...)
 	rows = append(rows, b.storageMetrics()...)
 	rows = append(rows, b.cleanerMetrics()...)
+	rows = append(rows, coldMetrics()...)
 	return append(rows, groupMetrics(b.groups.Stats)...)
+}
+
+func coldMetrics() []http.Metric {
+	row := func(name, help string, kind http.Kind, f func(segment.ColdStats) int64) http.Metric {
+		return http.Value("cold_"+name, help, kind, func() int64 { return f(segment.ReadColdStats()) })
+	}
+	return []http.Metric{
+		row("direct_bytes_total", "Bytes read past the page cache.", http.Counter, func(s segment.ColdStats) int64 { return s.Bytes }),
+		row("direct_reads_total", "System calls for that.", http.Counter, func(s segment.ColdStats) int64 { return s.Reads }),
+		row("full_total", "Reads left to the page cache for want of memory.", http.Counter, func(s segment.ColdStats) int64 { return s.Full }),
+		row("often_total", "Reads left to the page cache because the range is read often.", http.Counter, func(s segment.ColdStats) int64 { return s.Often }),
+		row("resident_bytes", "Memory for what is read past the page cache.", http.Gauge, func(s segment.ColdStats) int64 { return s.Resident }),
+	}
 }
 
 func networkMetrics(read func() server.Stats) []http.Metric {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"millrace/segment/cold"
 	"millrace/segment/journal"
 	"millrace/segment/slab"
 	"millrace/segment/uring"
@@ -28,6 +29,11 @@ const (
 	defaultRetentionCheck = 5 * time.Minute
 	defaultOpenFiles      = 4096
 )
+
+// coldBytes bounds the memory of all dirs for what is read past the page cache.
+const coldBytes = 64 << 20
+
+var coldBlocks = sync.OnceValue(func() *cold.Cache { return cold.New(coldBytes) })
 
 // Dir is one log dir: the logs in it, their writer, memory and background work.
 type Dir struct {
@@ -152,6 +158,9 @@ func (d *Dir) open() (err error) {
 	}
 	d.pool = slab.New(d.opts.SlabBytes)
 	d.files = &handleCache{max: defaultOpenFiles}
+	if d.directFlag != 0 {
+		d.files.blocks = coldBlocks()
+	}
 	d.recovering = make(chan struct{}, d.opts.RecoveryThreads)
 	d.unpacking = make(chan struct{}, runtime.GOMAXPROCS(0))
 	d.naming.dir = d

@@ -48,7 +48,7 @@
 //	housekeeping    a ticker that asks for the above (housekeeping.go)
 //	scrubber        reads sealed segments again and notes damaged ranges (scrub.go)
 //
-// Lock order: Log.mu, then writer.mu, slab pool, keeper. OnDurable is called without any lock held.
+// Lock order: Log.mu, then writer.mu, slab pool, blocks of cold data, keeper. OnDurable is called without any lock held.
 //
 // # Many logs
 //
@@ -71,6 +71,11 @@
 //
 // A future log (future.go) in another dir follows by AppendAsFollower, is sealed when it has everything, and gets the
 // partition's name by Promote. Which of two logs of a partition counts is the caller's to say, before Promote and durably.
+//
+// # Cold data
+//
+// A Range of a file has a Ref that can be asked for its bytes (file.Cached, file.Load): with direct I/O, what is not in the
+// page cache is read past it, into the blocks of package cold. Look-ups of batches find their headers there, too.
 //
 // # Durability
 //

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"millrace/segment/cold"
 )
 
 // file is an open segment file with counted holders. The segment holds one reference; each Range handed out
@@ -15,15 +17,19 @@ type file struct {
 	fd   int
 	refs atomic.Int32
 	used atomic.Bool // since the handle cache last came by
+	cold cold.File   // the same, past the page cache
 }
 
-// openFile opens path for reading with one reference, the caller's.
-func openFile(path string) (*file, error) {
+// openFile opens path for reading with one reference, the caller's. What is not in the page cache may be read into
+// blocks, if that is not nil.
+func openFile(path string, blocks *cold.Cache) (*file, error) {
 	fd, err := openFd(path, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	return newFile(fd), nil
+	f := newFile(fd)
+	f.cold.Open(blocks, fd)
+	return f, nil
 }
 
 // newFile takes over fd, with one reference, the caller's.
@@ -52,10 +58,38 @@ func (f *file) tryRetain() bool {
 func (f *file) Release() {
 	switch n := f.refs.Add(-1); {
 	case n == 0:
+		f.cold.Close()
 		unix.Close(f.fd)
 	case n < 0:
 		panic("segment: file released more often than retained")
 	}
+}
+
+// Hold keeps bytes in memory until it is released, by one of these. Spent says that they were used to the end.
+type Hold = interface {
+	Release()
+	Spent()
+}
+
+// Retain takes one more reference; the caller has one, or somebody who waits for it.
+func (f *file) Retain() { f.refs.Add(1) }
+
+// Cached returns what is in memory of the bytes at off: nil, or as many as are there, with what holds them until it is
+// released. It does not wait.
+func (f *file) Cached(off int64) ([]byte, Hold) {
+	if mem, b := f.cold.Cached(off); b != nil {
+		return mem, b
+	}
+	return nil, nil
+}
+
+// Load is Cached, but reads need bytes or more from the disk, for later if ahead says so. Nil: by way of the page cache,
+// then.
+func (f *file) Load(off int64, need int, ahead bool) ([]byte, Hold) {
+	if mem, b := f.cold.Load(off, need, ahead); b != nil {
+		return mem, b
+	}
+	return nil, nil
 }
 
 // openFd opens a file; the descriptor is never 0, which a Range takes for "none".

@@ -1,11 +1,16 @@
 package segment
 
-import "sync"
+import (
+	"sync"
+
+	"millrace/segment/cold"
+)
 
 // handleCache bounds how many segment files a dir has open for reading, by the clock algorithm. Files being
 // read stay open, whatever it decides, until their last holder is done.
 type handleCache struct {
-	max int
+	max    int
+	blocks *cold.Cache // memory for what is read past the page cache; nil: nothing is
 
 	mu   sync.Mutex
 	ring []*segment

@@ -167,6 +167,7 @@ func (l *Log) scan(seg *segment, pos, least, offset int64, checked, block bool) 
 			return place{}, false, nil
 		}
 		var until int64
+		written := seg.written
 		if n := l.tail.copyOut(seg, pos, w.b[:headerSize]); n == headerSize {
 			h, have = w.b[:headerSize], 0
 		} else {
@@ -176,7 +177,7 @@ func (l *Log) scan(seg *segment, pos, least, offset int64, checked, block bool) 
 		}
 		l.mu.Unlock()
 		if h == nil && (pos < from || pos+headerSize > from+int64(have)) {
-			n, err := l.fill(seg, w.b[:min(int64(len(w.b)), until-pos)], pos, block)
+			n, err := l.fill(seg, w.b[:min(int64(len(w.b)), until-pos)], pos, written, block)
 			if err != nil {
 				return place{}, false, err
 			}
@@ -220,14 +221,31 @@ func (l *Log) corrupt(seg *segment, b badRange) error {
 	return fmt.Errorf("%w: %s bytes %d to %d (offset %d on)", ErrCorrupt, seg.path+logSuffix, b.from, b.to, b.fromOffset)
 }
 
-// fill reads up to len(b) bytes of the file; at least one unless the file ends.
-func (l *Log) fill(seg *segment, b []byte, pos int64, block bool) (int, error) {
+// fill reads up to len(b) bytes of the file, of which the first written are; at least one unless the file ends. The disk is
+// asked for what the reader of the batches will want next, if it can be past the page cache.
+func (l *Log) fill(seg *segment, b []byte, pos, written int64, block bool) (int, error) {
 	f, err := seg.open(l.dir.files, block)
 	if err != nil {
 		return 0, l.gone(seg, err)
 	}
 	defer f.Release()
-	n, err := f.pread(b, pos, block)
+	f.cold.Written(written)
+	if n := f.cold.Copy(b, pos); n >= headerSize {
+		return n, nil
+	}
+	n, err := f.pread(b, pos, false)
+	if block && errors.Is(err, ErrWouldBlock) {
+		if mem, hold := f.cold.Load(pos, len(b), false); hold != nil {
+			n = copy(b, mem)
+			hold.Release()
+			if n >= headerSize {
+				return n, nil
+			}
+		}
+	}
+	if block && (err != nil || n < min(len(b), headerSize)) {
+		n, err = f.pread(b, pos, true)
+	}
 	if err == nil && !block && n < min(len(b), headerSize) {
 		return 0, ErrWouldBlock // the rest of a header is on a page that is not there
 	}

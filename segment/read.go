@@ -134,13 +134,15 @@ func (l *Log) collect(dst []Range, at place, limit mark, budget int64, block boo
 			dst = append(dst, Range{Mem: ts.mem[from : from+n : from+n], Len: int(n), Ref: ts.slab})
 			l.dir.stats.slabReadBytes.Add(n)
 		}
+		written := seg.written
 		l.mu.Unlock()
 		if !ok {
 			n = min(n, until-pos)
-			f, err := l.fileRange(seg, pos, n, block)
+			f, err := l.fileRange(seg, block)
 			if err != nil {
 				return dst, err
 			}
+			f.cold.Written(written)
 			dst = append(dst, Range{Fd: f.fd, Off: pos, Len: int(n), Ref: f})
 			l.dir.stats.fileReadBytes.Add(n)
 		}
@@ -159,9 +161,8 @@ func (l *Log) after(seg *segment) *segment {
 	return nil
 }
 
-// fileRange opens the file for a range of it and, if block is false, makes sure that its first and last page
-// are in memory.
-func (l *Log) fileRange(seg *segment, pos, n int64, block bool) (*file, error) {
+// fileRange opens the file for a range of it. Whether its bytes are in memory is for those to ask who send them.
+func (l *Log) fileRange(seg *segment, block bool) (*file, error) {
 	f, err := seg.open(l.dir.files, block)
 	if err != nil {
 		return nil, l.gone(seg, err)
@@ -174,17 +175,6 @@ func (l *Log) fileRange(seg *segment, pos, n int64, block bool) (*file, error) {
 		f.Release()
 		seg.closeHandle()
 		return nil, ErrClosed
-	}
-	if block {
-		return f, nil
-	}
-	var b [1]byte
-	if _, err = f.pread(b[:], pos, false); err == nil {
-		_, err = f.pread(b[:], pos+n-1, false)
-	}
-	if err != nil {
-		f.Release()
-		return nil, err
 	}
 	return f, nil
 }

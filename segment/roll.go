@@ -159,7 +159,7 @@ func (l *Log) createFile(path string, c *LogConfig) (*preparedFile, error) {
 		_ = l.dir.disk.Remove(path)
 		return nil, l.allocationFailed(path, 0, err)
 	}
-	read, err := openFile(path)
+	read, err := openFile(path, l.dir.files.blocks)
 	if err != nil {
 		unix.Close(fd)
 		_ = l.dir.disk.Remove(path)

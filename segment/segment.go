@@ -135,7 +135,7 @@ func (s *segment) open(files *handleCache, block bool) (*file, error) {
 	if s.replaced.Load() {
 		return nil, errReplaced
 	}
-	f, err := openFile(s.path + logSuffix)
+	f, err := openFile(s.path+logSuffix, files.blocks)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"millrace/segment/cold"
 	"millrace/segment/slab"
 )
 
@@ -81,6 +82,12 @@ type DirStats struct {
 	WriteLatency      [LatencyBuckets]int64
 	WriteLatencySumNs int64
 }
+
+// ColdStats counts what was read past the page cache.
+type ColdStats = cold.Stats
+
+// ReadColdStats reads the counters, which are of all dirs.
+func ReadColdStats() ColdStats { return coldBlocks().Stats() }
 
 // Stats reads the counters, each by itself.
 func (d *Dir) Stats() DirStats {

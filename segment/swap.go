@@ -122,7 +122,7 @@ func (c *Cleaned) commit() error {
 // install is steps 2 and 3, and the change in memory before them.
 func (c *Cleaned) install() error {
 	l, seg := c.log, c.seg
-	read, err := openFile(seg.path + logSuffix + swapSuffix)
+	read, err := openFile(seg.path+logSuffix+swapSuffix, l.dir.files.blocks)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ package deps
 // else imports. A package that is not here is an error: put it in its place first.
 const rules = `
 	# Where a record is, and how it gets to the disk.
-	tools/invariant < index segment/batch segment/slab segment/uring segment/journal segment/segmenttest;
+	tools/invariant < index segment/batch segment/slab segment/cold segment/uring segment/journal segment/segmenttest;
 	segment/batch < segment/producer;
-	index segment/batch segment/producer segment/slab segment/uring segment/journal < segment;
+	index segment/batch segment/producer segment/slab segment/cold segment/uring segment/journal < segment;
 	segment < segment/compact replication;
 
 	# Bytes in and out. It knows frames, not topics.
