@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readers bring file ranges into the page cache for loops, which must not wait for a
-// disk. A few goroutines wait for the pages of pieces of at most coldPiece: keeping the
-// bytes until a slow client has taken them would cost memory per client, and what
-// counts is that the pages are there. A connection has one piece under way at most, so
+// readers wait for the disk for loops, which must not. A few goroutines read pieces of
+// files: into the memory of the file's owner, if it has that (ahead.go), else into the
+// page cache, where a slow client may leave them at no cost but the kernel's. A
+// connection has one of the latter and aheadDepth of the former under way at most, so
 // the queue is bounded by their number.
 type readers struct {
 	mu    sync.Mutex
@@ -19,13 +19,16 @@ type readers struct {
 	wg    sync.WaitGroup
 }
 
-// coldRead is one piece to be read. The part's reference is held by the connection
-// until the loop has heard that the read is over.
+// coldRead is one piece to be read. If it goes to the page cache, the part's reference
+// is held by the connection until the loop has heard that the read is over; a coldJob
+// has one of its own.
 type coldRead struct {
 	c   *Conn
 	fd  int
 	off int64
 	n   int
+
+	into *coldJob // nil: the page cache
 }
 
 func startReaders(n int) *readers {
@@ -49,7 +52,7 @@ func (p *readers) submit(job coldRead) {
 // be released.
 func (p *readers) run() {
 	defer p.wg.Done()
-	into := make([]byte, 1)
+	pr := new(prober)
 	for {
 		p.mu.Lock()
 		for len(p.queue) == 0 && !p.stop {
@@ -63,7 +66,13 @@ func (p *readers) run() {
 		p.queue[0] = coldRead{}
 		p.queue = p.queue[1:]
 		p.mu.Unlock()
-		job.read(into)
+		if j := job.into; j != nil {
+			if j.load(pr) {
+				job.c.loop.wake(job.c, wakePiece)
+			}
+			continue
+		}
+		job.read(pr.byte1[:])
 		job.c.loop.wake(job.c, wakeRead)
 	}
 }

@@ -50,8 +50,9 @@ type Conn struct {
 	inBytes    int // bytes charged for requests that are not answered
 	queued     int // bytes of responses in memory that are not sent
 	warm       warmRange
-	orphans    *Request  // answered requests of a gone connection whose file a reader still has
-	active     time.Time // last input or reply
+	cold       *coldStream // nil until something was not in the page cache
+	orphans    *Request    // answered requests of a gone connection whose file a reader still has
+	active     time.Time   // last input or reply
 	stall      stall
 	turn       bool // input is being consumed: whoever does that flushes at the end
 	dirty      bool // in loop.dirty
@@ -270,6 +271,9 @@ func (l *loop) closed(c *Conn) {
 		r = next
 	}
 	c.head, c.tail = nil, nil
+	if c.cold != nil {
+		c.cold.drop()
+	}
 	if c.warm.reading {
 		c.orphans = answered
 	} else {

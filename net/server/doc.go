@@ -18,11 +18,17 @@
 //     connection sends them in the order of the requests.
 //   - Output (output.go, sendfile_linux.go). gnet's Write is never called. The
 //     queue of a connection is its list of requests; flush sends the answered ones
-//     at its head by sendmsg and sendfile, at most 1 MiB a turn.
+//     at its head by sendmsg and sendfile, about 1 MiB a turn.
 //   - Coming back. A socket that is full is armed, one-shot, in one auxiliary epoll
 //     of the process (writable_linux.go); a file range that is not in the page
 //     cache goes to a few reader goroutines (cold.go). Both ring the loop's
 //     doorbell when there is something to flush.
+//   - Cold ranges (ahead.go). A file that is a ColdFile reads into memory of its own
+//     what is not in the page cache, and the loop sends from there, while the readers
+//     are at the next two pieces: of the range, of the ranges behind it, or of what the
+//     client is going to ask for. A connection holds the piece that it is sending, if
+//     its socket is full, and no more; where a file has no memory to give, the range is
+//     brought into the page cache and sent by sendfile.
 //
 // # The doorbell
 //
@@ -31,7 +37,8 @@
 // way at most. gnet's EventLoop.Execute would do for waking, but its queue is run
 // until it is empty before the loop looks at a socket again, so that a connection
 // which goes to the back of the line after each 1 MiB, or replies which keep coming,
-// would starve every socket. A doorbell has its turn among the sockets.
+// would starve every socket. A doorbell has its turn among the sockets. A pass goes
+// round without a ring for as long as no socket has an event.
 //
 // # What holds
 //
@@ -40,7 +47,7 @@
 //     getters may be called from other goroutines.
 //   - A reference of a response part is released exactly once: when its bytes are
 //     sent or when the connection is gone, and not before a reader goroutine is
-//     done with its file.
+//     done with its file; one that reads into memory has a reference of its own.
 //   - Memory for input is charged when it is taken and bounded per connection and
 //     for the process; past the bound a connection's read interest is taken away
 //     (pause_linux.go) until replies have drained.

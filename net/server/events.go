@@ -67,16 +67,15 @@ func (e *events) OnClose(g gnet.Conn, err error) gnet.Action {
 	return gnet.None
 }
 
-// socketPair returns both ends of a doorbell.
-func socketPair() (ours, theirs net.Conn, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+// socketPair returns both ends of a doorbell. Ours is not known to the runtime's poller:
+// with each byte that is read at the other end that would hear that it can be written
+// again, and wake a thread for it.
+func socketPair() (ours *os.File, theirs net.Conn, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("socketpair: %w", err)
 	}
-	if ours, err = fdConn(fds[0]); err != nil {
-		_ = unix.Close(fds[1])
-		return nil, nil, err
-	}
+	ours = os.NewFile(uintptr(fds[0]), "doorbell")
 	if theirs, err = fdConn(fds[1]); err != nil {
 		_ = ours.Close()
 		return nil, nil, err

@@ -20,7 +20,7 @@ type Part struct {
 	Fd    int    // file descriptor to send from; never 0 for a file
 	Off   int64  // position in the file, bytes
 	Len   int    // bytes of the file to send
-	Ref   Ref    // released after the part; may be nil
+	Ref   Ref    // released after the part; may be nil, and for a file a ColdFile
 }
 
 // size is the number of bytes that the part puts on the wire.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +25,25 @@ func TestHostileClients(t *testing.T) {
 	for i := range h.mem {
 		h.mem[i] = patternAt(int64(i))
 	}
+	beHostile(t, size, h, h.f, h.released)
+}
+
+// The same with a file that has memory for a part of what they ask for.
+func TestHostileClientsOfAColdFile(t *testing.T) {
+	const size = 8 << 20
+	m := newMemoryFile(patternFile(t, size), 12, 4)
+	beHostile(t, size, handlerFunc(func(r *Request) {
+		_ = unix.SetsockoptInt(r.Conn.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 64<<10)
+		m.Begin(r)
+	}), m.f, m.idle)
+	if m.loads.Load() == 0 || m.declined.Load() == 0 {
+		t.Errorf("%d loads, %d declined", m.loads.Load(), m.declined.Load())
+	}
+}
+
+// beHostile runs the clients against h, which serves f.
+func beHostile(t *testing.T, size int, h Handler, f *os.File, released func() bool) {
+	t.Helper()
 	s := startServer(t, Options{Handler: h, Loops: 2, MaxConnRequests: 4})
 	stop := make(chan struct{})
 	var chilled sync.WaitGroup
@@ -35,7 +55,7 @@ func TestHostileClients(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(20 * time.Millisecond):
-				_ = unix.Fadvise(int(h.f.Fd()), 0, 0, unix.FADV_DONTNEED)
+				_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 			}
 		}
 	}()
@@ -64,7 +84,7 @@ func TestHostileClients(t *testing.T) {
 	chilled.Wait()
 	eventually(t, "connections, requests and references are gone", func() bool {
 		st := s.Stats()
-		return st.Connections == 0 && st.InFlight == 0 && st.InputBytes == 0 && st.Paused == 0 && h.released()
+		return st.Connections == 0 && st.InFlight == 0 && st.InputBytes == 0 && st.Paused == 0 && released()
 	})
 	st := s.Stats()
 	if whole.Load() < 50 || cut.Load() < 10 || st.ColdReads == 0 || st.Panics > 0 {

@@ -2,19 +2,21 @@ package server
 
 import (
 	"fmt"
-	"net"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
 )
 
 // Why a connection wakes its loop.
 const (
 	wakeWritable uint32 = 1 << iota // the socket has room again
-	wakeRead                        // a reader goroutine is done
+	wakeRead                        // a reader goroutine is done: what is in the page cache
+	wakePiece                       // the same for pieces in memory
 )
 
 // loop is the state of one gnet event loop. Fields below "loop only" are touched by
@@ -25,7 +27,7 @@ type loop struct {
 	ev    gnet.EventLoop
 	epoll int // the loop's own epoll, for taking read interest away
 
-	bell        net.Conn // our end of the doorbell
+	bell        *os.File // our end of the doorbell
 	bellConn    gnet.Conn
 	belled      atomic.Bool             // a byte is under way
 	answers     atomic.Pointer[Request] // answered requests, newest first
@@ -47,10 +49,14 @@ type loop struct {
 	again    []*Conn // to be served by the next pass
 	spare    []*Conn // memory of again
 	hungry   []*Conn // starved connections
-	passSent int     // bytes sent since the pass began
+	passSent int     // bytes sent since the round began
+	inPass   bool    // rings when it ends
 	sweepAt  int     // index in conns of the next to be looked at
 	draining bool    // no new frames; connections close when their queue is empty
 	gather   gather
+	prober   prober
+	poll     unix.PollFd
+	noTime   unix.Timespec
 }
 
 // answered is called by whoever replies, on any goroutine. The first to push on an
@@ -112,6 +118,29 @@ func (l *loop) ring() {
 func (l *loop) pass() {
 	l.belled.Store(false)
 	l.now = time.Now()
+	l.inPass = true
+	l.round()
+	// As long as nobody else has anything to do, those who are to come back may do so
+	// without a ring, which is two system calls and a turn of gnet's loop.
+	for i := 0; len(l.again) > 0 && i < quietRounds && l.quiet(); i++ {
+		l.round()
+	}
+	l.inPass = false
+	if len(l.again) > 0 {
+		l.ring()
+	}
+}
+
+// quietRounds is how often a pass may go round.
+const quietRounds = 16
+
+// quiet reports whether nothing waits for the loop, sockets included.
+func (l *loop) quiet() bool {
+	return l.empty() && !l.ticked.Load() && !l.socketsReady()
+}
+
+// round serves what is waiting.
+func (l *loop) round() {
 	l.passSent = 0
 	l.runPosted()
 	l.takeAnswers()
@@ -129,7 +158,7 @@ func (l *loop) pass() {
 	}
 	clear(l.dirty)
 	l.dirty = l.dirty[:0]
-	// What is queued again from here on waits for the next pass, after the sockets.
+	// What is queued again from here on waits for the next round, after the sockets.
 	again := l.again
 	l.again = l.spare[:0]
 	for _, c := range again {
@@ -212,6 +241,9 @@ func (l *loop) takeWakes() {
 		if bits&wakeRead != 0 {
 			l.readDone(c)
 		}
+		if bits&wakePiece != 0 {
+			l.piecesDone(c)
+		}
 		l.markDirty(c)
 		c = next
 	}
@@ -230,7 +262,9 @@ func (l *loop) requeue(c *Conn) {
 	if !c.again && !c.gone.Load() {
 		c.again = true
 		l.again = append(l.again, c)
-		l.ring()
+		if !l.inPass {
+			l.ring()
+		}
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// turnBytes is what one connection may send before others have a turn.
-	turnBytes = 1 << 20
+	// turnBytes is what one connection may send before others have a turn: a MiB, which
+	// is what a consumer asks for, and what goes with it.
+	turnBytes = 1<<20 + 64<<10
 	// passBytes is what a pass may send before the loop looks at its sockets again.
 	passBytes = 4 << 20
 	// gatherParts is the most pieces in one sendmsg.
@@ -31,14 +32,23 @@ type gather struct {
 	bytes   int
 	more    bool // a file range follows at once
 	scratch []byte
-	used    int // bytes of scratch
-	one     [1]unix.Iovec
-	byte1   [1]byte
+	used    int    // bytes of scratch
+	holds   []Hold // of memory that pieces are of
+	spent   []Hold // and of memory that ends with them
 	msg     unix.Msghdr
 }
 
 func (g *gather) reset() {
 	clear(g.iov[:g.n])
+	for _, h := range g.holds {
+		h.Release()
+	}
+	for _, h := range g.spent {
+		h.Spent()
+	}
+	clear(g.holds)
+	clear(g.spent)
+	g.holds, g.spent = g.holds[:0], g.spent[:0]
 	g.n, g.bytes, g.more, g.used = 0, 0, false, 0
 }
 
@@ -82,6 +92,7 @@ func (l *loop) flush(c *Conn) error {
 
 // flushed looks what the flush that just ended allows.
 func (l *loop) flushed(c *Conn) error {
+	c.settle()
 	if c.paused && l.resumable(c) {
 		l.requeue(c)
 	}
@@ -92,10 +103,10 @@ func (l *loop) flushed(c *Conn) error {
 }
 
 // sendSome sends the next bytes of c, at most left: a gathered sendmsg, or a piece of
-// a file. wait says that nothing more can be sent now.
+// a file that is not in memory of ours. wait says that nothing more can be sent now.
 func (l *loop) sendSome(c *Conn, left int) (n int, wait bool, err error) {
 	r := c.head
-	if p := &r.parts[r.part]; p.Fd != 0 && p.Len-r.sent > smallRange {
+	if p := &r.parts[r.part]; p.Fd != 0 && p.Len-r.sent > smallRange && l.memory(c, r, r.part, r.sent) == nil {
 		return l.sendFile(c, p, left)
 	}
 	g := &l.gather
@@ -120,6 +131,12 @@ func (l *loop) collect(c *Conn, left int) error {
 			if g.n == gatherParts || g.bytes >= left {
 				return nil
 			}
+			if p.Fd != 0 {
+				sent = l.collectMemory(c, r, i, sent, left)
+				if sent < p.Len && (g.n == gatherParts || g.bytes >= left) {
+					return nil
+				}
+			}
 			switch {
 			case p.Fd == 0:
 				b := p.Bytes[sent:]
@@ -141,6 +158,21 @@ func (l *loop) collect(c *Conn, left int) error {
 	return nil
 }
 
+// collectMemory adds what of the range is in memory, and returns how far it came.
+func (l *loop) collectMemory(c *Conn, r *Request, i, sent, left int) int {
+	g, p := &l.gather, &r.parts[i]
+	for sent < p.Len && g.n < gatherParts && g.bytes < left {
+		b := l.memory(c, r, i, sent)
+		if b == nil {
+			break
+		}
+		b = b[:min(len(b), left-g.bytes)]
+		g.add(b)
+		sent += len(b)
+	}
+	return sent
+}
+
 // collectRange copies a small range that is in the page cache. ok is false if the
 // gather must end before it.
 func (l *loop) collectRange(c *Conn, p *Part, sent int) (ok bool, err error) {
@@ -157,7 +189,7 @@ func (l *loop) collectRange(c *Conn, p *Part, sent int) (ok bool, err error) {
 	}
 	into := g.scratch[g.used : g.used+n]
 	warm := c.warm.covers(p, sent, n)
-	got, err := l.readNow(p.Fd, into, p.Off+int64(sent), warm)
+	got, err := l.prober.readNow(p.Fd, into, p.Off+int64(sent), warm)
 	switch {
 	case err == unix.EAGAIN || err == nil && got > 0 && got < n && !warm:
 		if g.n == 0 {
@@ -232,6 +264,9 @@ func (l *loop) moved(c *Conn, n int) {
 		if r.sent == p.size() {
 			if c.warm.part == p {
 				c.warm = warmRange{} // the memory of p is used again
+			}
+			if c.cold != nil && c.cold.refused == p {
+				c.cold.refused = nil
 			}
 			p.release()
 			r.part++

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"reflect"
 	"time"
+	"unsafe"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
@@ -131,10 +132,18 @@ func (l *loop) checkPause() error {
 	}
 }
 
+// socketsReady reports whether a socket of the loop has an event, which stays there for
+// gnet.
+func (l *loop) socketsReady() bool {
+	l.poll = unix.PollFd{Fd: int32(l.epoll), Events: unix.POLLIN}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.poll)), 1, uintptr(unsafe.Pointer(&l.noTime)), 0, 0, 0)
+	return errno != 0 || n > 0
+}
+
 // witness is a connection that shows that its loop has gone through epoll_wait. A task
 // in gnet's queue would not: many may run between two waits.
 type witness struct {
-	ours net.Conn
+	ours *os.File
 	read chan struct{}
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,11 +26,24 @@ func (w *warmRange) covers(p *Part, sent, n int) bool { return w.part == p && se
 // sendFile sends the next piece of a file range, at most left bytes.
 func (l *loop) sendFile(c *Conn, p *Part, left int) (n int, wait bool, err error) {
 	r := c.head
+	f := p.cold()
+	if f != nil {
+		if waits, arrived := l.underWay(c, f, p, r.sent); waits || arrived {
+			return 0, waits, nil
+		}
+	}
 	if !l.resident(c, p, r.sent) {
-		if !c.warm.reading {
+		switch {
+		case c.warm.reading:
+		case f != nil && (c.cold == nil || c.cold.refused != p):
+			l.demand(c, f, p, r.sent)
+		default:
 			l.readCold(c, p, r.sent, p.Len-r.sent)
 		}
 		return 0, true, nil
+	}
+	if c.cold != nil && !(c.warm.part == p && c.warm.cold) {
+		c.cold.on = false
 	}
 	want := min(p.Len-r.sent, left)
 	if c.warm.part == p {
@@ -69,8 +81,8 @@ func errShortFile(p *Part, sent int) error {
 	return fmt.Errorf("file ends at %d, within a response range of %d bytes at %d", p.Off+int64(sent), p.Len, p.Off)
 }
 
-// resident reports whether the next turn's piece of p is in the page cache, by its
-// first and last byte, or was put there by a reader goroutine.
+// resident reports whether the next turn's piece of p is in the page cache, or was put
+// there by a reader goroutine.
 func (l *loop) resident(c *Conn, p *Part, sent int) bool {
 	if c.warm.part == p {
 		if sent < c.warm.end {
@@ -81,43 +93,11 @@ func (l *loop) resident(c *Conn, p *Part, sent int) bool {
 		}
 	}
 	n := min(p.Len-sent, turnBytes)
-	if !l.probe(p.Fd, p.Off+int64(sent)) || !l.probe(p.Fd, p.Off+int64(sent+n-1)) {
+	if !l.prober.resident(p.Fd, p.Off+int64(sent), n) {
 		return false
 	}
 	if !c.warm.reading {
 		c.warm = warmRange{part: p, end: sent + n}
 	}
 	return true
-}
-
-// probe reports whether the byte at off can be read without waiting. The end of the
-// file counts as such: sendfile will tell. A file system that cannot say (tmpfs) does
-// not count: its ranges go through the readers.
-func (l *loop) probe(fd int, off int64) bool {
-	_, err := l.readNow(fd, l.gather.byte1[:], off, false)
-	return err == nil
-}
-
-// readNow reads into b what can be read without waiting for a disk; EAGAIN if nothing
-// can, or if the file system does not know. With wait it may wait.
-func (l *loop) readNow(fd int, b []byte, off int64, wait bool) (int, error) {
-	g := &l.gather
-	g.one[0].Base = unsafe.SliceData(b)
-	g.one[0].SetLen(len(b))
-	var flags uintptr = unix.RWF_NOWAIT
-	if wait {
-		flags = 0
-	}
-	for {
-		n, _, errno := unix.Syscall6(unix.SYS_PREADV2, uintptr(fd), uintptr(unsafe.Pointer(&g.one[0])), 1, uintptr(off), 0, flags)
-		switch errno {
-		case 0:
-			return int(n), nil
-		case unix.EINTR:
-		case unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL:
-			return 0, unix.EAGAIN
-		default:
-			return 0, errno
-		}
-	}
 }
