@@ -26,8 +26,24 @@ func (l *Log) open() error {
 	if err := l.recover(); err != nil {
 		return err
 	}
+	if err := l.dropUnborn(); err != nil {
+		return err
+	}
 	l.fresh = len(l.segments) == 0
 	return nil
+}
+
+// dropUnborn removes the first segment of a log if it is all there is and has nothing in it: nobody knows whether directory
+// and partition.metadata are on the disk. The next append makes it anew, and then they are.
+func (l *Log) dropUnborn() error {
+	if len(l.segments) != 1 || l.segments[0].baseOffset != 0 || l.segments[0].size != 0 {
+		return nil
+	}
+	s := l.segments[0]
+	s.closeHandle()
+	s.closeIndexes()
+	l.segments = nil
+	return removeSegmentFiles(l.dir.disk, s.path)
 }
 
 // forgetPredecessor removes what the checkpoints know of the name of a log that has no directory: it is of a log that is

@@ -170,13 +170,18 @@ func (l *Log) recoverAt(i int, rp int64) error {
 			break
 		}
 	}
-	r := &segmentRecovery{log: l, seg: seg, rp: rp, next: next}
+	r := &segmentRecovery{log: l, seg: seg, rp: rp, next: next, loose: l.cfg.Durability == Async}
 	if err := r.run(fi.Size()); err != nil {
 		return fmt.Errorf("recover %s: %w", seg.path+logSuffix, err)
 	}
 	l.dir.stats.recoveredBytes.Add(r.read)
 	if len(seg.bad) == 0 && l.epochs.contradicted(r.epoch, seg.nextOffset, seg.baseOffset) {
 		l.dir.log.Warn("leader epochs newer than the batches are not believed", "dir", l.path, "epoch", r.epoch)
+	}
+	if next >= 0 && !r.followed() {
+		l.dir.log.Warn("log was not flushed up to its last segments; they are removed", "file", seg.path+logSuffix,
+			"offset", seg.nextOffset, "next", next)
+		next = -1
 	}
 	if next < 0 {
 		if err := l.dropEmpty(i); err != nil {
@@ -211,7 +216,7 @@ func (l *Log) asSealed(seg *segment) {
 	seg.committedOffset, seg.writtenOffset = seg.nextOffset, seg.nextOffset
 }
 
-// dropEmpty removes the segments behind i, none of which has a batch, but for one that begins where i ends.
+// dropEmpty removes the segments behind i, none of which has a batch that counts, but for one that begins where i ends.
 func (l *Log) dropEmpty(i int) error {
 	keep := i + 1
 	for j := i + 1; j < len(l.segments); j++ {
@@ -220,7 +225,7 @@ func (l *Log) dropEmpty(i int) error {
 			keep = j + 1
 			continue
 		}
-		l.dir.log.Info("empty segment removed", "file", s.path+logSuffix)
+		l.dir.log.Info("segment behind the end of the log removed", "file", s.path+logSuffix)
 		if err := removeSegmentFiles(l.dir.disk, s.path); err != nil {
 			return err
 		}

@@ -17,6 +17,9 @@ type segmentRecovery struct {
 	rp   int64 // everything below this offset was on the disk: missing or damaged means corrupt
 	next int64 // base offset of the next segment if that, or one behind it, has batches; else -1
 	read int64 // bytes looked at
+	// loose: above the recovery point nothing was promised, and writes of any age may be missing. The log then ends where
+	// the first one is.
+	loose bool
 
 	scan  *scanner
 	file  *file
@@ -48,12 +51,12 @@ func (r *segmentRecovery) run(fileSize int64) (err error) {
 		return err
 	}
 	if r.x == nil {
-		if r.next >= 0 {
+		if r.followed() {
 			seg.waiting = nil // the first look-up that finds space rebuilds them
 		}
 		return nil
 	}
-	if seg.maxTimestamp >= 0 && r.next >= 0 {
+	if seg.maxTimestamp >= 0 && r.followed() {
 		if err := r.x.times.Append(seg.maxTimestamp, seg.maxTimestampAt); err != nil {
 			r.log.dir.log.Warn("last entry of time index not written", "file", seg.path, "err", err)
 		}
@@ -186,10 +189,15 @@ func (r *segmentRecovery) walk(pos, least, fileSize int64) (end, next int64, err
 
 // lost is the offset that this segment must reach.
 func (r *segmentRecovery) lost() int64 {
-	if r.next >= 0 {
+	if r.next >= 0 && !r.loose {
 		return r.next
 	}
 	return r.rp
+}
+
+// followed says that the log goes on in a later segment. Valid when the end of this one is known.
+func (r *segmentRecovery) followed() bool {
+	return r.next >= 0 && (!r.loose || r.seg.nextOffset >= r.next)
 }
 
 // damage decides about a position where no valid batch begins. found: it was acknowledged and is damaged up
@@ -208,7 +216,7 @@ func (r *segmentRecovery) damage(pos, least, fileSize int64) (to, offset int64, 
 		if err != nil {
 			return 0, 0, false, err
 		}
-		if least < r.lost() || at-pos > maxWrite+blockSize {
+		if least < r.lost() || at-pos > maxWrite+blockSize && !r.loose {
 			return at, b.BaseOffset(), true, nil
 		}
 		r.log.dir.log.Warn("torn write cut", "file", r.seg.path+logSuffix, "position", pos, "offset", least)
