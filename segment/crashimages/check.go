@@ -43,11 +43,12 @@ func sum(b batch.Batch) uint64 {
 	return crc64.Update(crc64.Checksum(b[8:12], crcTable), crcTable, b[16:])
 }
 
-func dirOptions(path string, disk segment.Disk) segment.DirOptions {
+func dirOptions(path string, disk segment.Disk, commit string) segment.DirOptions {
 	return segment.DirOptions{
 		Path: path, NodeID: 1, ClusterID: "cluster", Engine: "pwritev2", IO: "buffered", SlabBytes: 1 << 20,
 		Logger: slog.New(slog.DiscardHandler), RetentionCheckInterval: -1, RecoveryThreads: 1, Disk: disk,
-		CheckpointBytes: 6000, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) },
+		CheckpointBytes: 6000, Commit: commit, JournalBytes: 16 << 10,
+		Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) },
 	}
 }
 
@@ -85,7 +86,7 @@ func (f *Facts) recover(path string, disk segment.Disk, at int, durable func(*Lo
 			}
 		}
 	}
-	d, err := segment.OpenDir(dirOptions(path, disk))
+	d, err := segment.OpenDir(dirOptions(path, disk, f.Commit))
 	if err != nil {
 		return nil, fmt.Errorf("boot fails: %w", err)
 	}

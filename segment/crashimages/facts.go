@@ -13,6 +13,7 @@ const never = math.MaxInt
 // and returned at e has done nothing in an image at a position up to b, and must show in one from e on; in
 // between it may.
 type Facts struct {
+	Commit string // of segment.DirOptions
 	Logs   []*LogFacts
 	Cleans []span // clean shutdowns, until the dir was opened again
 }
@@ -97,7 +98,7 @@ func (f *Facts) clean(at int) bool {
 
 // after are the facts of a run that begins with what a recovery of an image at a position has found.
 func (f *Facts) after(at int, found map[*LogFacts]*state, returned int) *Facts {
-	out := &Facts{}
+	out := &Facts{Commit: f.Commit}
 	for _, l := range f.Logs {
 		s := found[l]
 		if s == nil {

@@ -166,7 +166,8 @@ type checker struct {
 	seed        uint64
 	dir         string
 	independent bool
-	own         func(w *world) // instead of a scenario
+	own         func(w *world)    // instead of a scenario
+	before      func(path string) // makes what is on the disk when the run begins; nil: nothing
 	facts       *Facts
 	seen        map[uint64]bool // images with what must hold of them
 	count       Count
@@ -177,6 +178,9 @@ func (c *checker) run(limit int) error {
 	path := filepath.Join(c.dir, "log")
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
+	}
+	if c.before != nil {
+		c.before(path)
 	}
 	w, err := newWorld(path, c.seed)
 	if err != nil {

@@ -15,6 +15,7 @@ var scenarios = []struct {
 	{"truncate", truncations},
 	{"topics", topics},
 	{"async", async},
+	{"journal", journal},
 }
 
 func config(segmentBytes int32) segment.LogConfig {
@@ -160,6 +161,34 @@ func async(w *world) {
 		if i == 8 {
 			w.shut()
 			w.open()
+		}
+	}
+}
+
+// journal has many logs with little to write each, so that turns of the journal have several and its files go round.
+func journal(w *world) {
+	w.facts.Commit = "journal"
+	w.open()
+	var logs []*liveLog
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		l := w.create(name, config(4000))
+		l.append(1, 20)
+		logs = append(logs, l)
+	}
+	for round := range 8 {
+		for range 5 {
+			w.either(logs...).append(1+w.rnd.IntN(2), []int{20, 100, 1000}[w.rnd.IntN(3)])
+		}
+		for _, l := range logs {
+			l.settle()
+		}
+		switch i := w.rnd.IntN(len(logs)); {
+		case round%3 == 0:
+			logs[i].truncate(logs[i].within())
+		case round%3 == 1:
+			logs[i].delete()
+			logs[i] = w.create(logs[i].facts.Topic, config(4000))
+			logs[i].append(1, 20)
 		}
 	}
 }

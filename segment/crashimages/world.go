@@ -43,12 +43,15 @@ func (w *world) must(err error, what string) {
 	}
 }
 
+// commits are the ways in which the log can commit; runs take turns.
+var commits = []string{"journal", "direct", "auto"}
+
 func newWorld(path string, seed uint64) (*world, error) {
 	rec, err := segmenttest.NewRecorder(path)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{path: path, rec: rec, rnd: rand.New(rand.NewPCG(seed, 1)), facts: &Facts{}, logs: map[string]*liveLog{}}
+	w := &world{path: path, rec: rec, rnd: rand.New(rand.NewPCG(seed, 1)), facts: &Facts{Commit: commits[seed/8%3]}, logs: map[string]*liveLog{}}
 	w.moved.L = &w.mu
 	return w, nil
 }
@@ -61,7 +64,7 @@ func (w *world) open() {
 		w.facts.Cleans[n-1].To = w.rec.Position()
 	}
 	var err error
-	w.dir, err = segment.OpenDir(dirOptions(w.path, w.rec))
+	w.dir, err = segment.OpenDir(dirOptions(w.path, w.rec, w.facts.Commit))
 	w.must(err, "open")
 	for _, l := range w.logs {
 		w.openLog(l)
