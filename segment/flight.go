@@ -128,4 +128,7 @@ func (f *flight) completed() int64 {
 func (l *Log) wrote(m mark) {
 	m.seg.written, m.seg.writtenOffset = m.pos, m.offset
 	l.tail.park()
+	if l.dir.pool.Tight() {
+		l.tail.rest(0)
+	}
 }

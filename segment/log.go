@@ -141,7 +141,7 @@ func newLog(d *Dir, topic string, partition int32, o LogOptions) *Log {
 	l := &Log{dir: d, topic: topic, partition: partition, opts: o, cfg: o.Config}
 	l.path = d.logPath(topicPartition{topic, partition})
 	l.idle.L = &l.mu
-	l.tail = tail{pool: d.pool, align: d.align, class: slab.Small}
+	l.tail = tail{pool: d.pool, align: d.align, class: slab.Small, urgent: o.Config.KeepsNodeGoing}
 	l.producers = producer.New(o.Config.ProducerExpirationMs)
 	l.notified.Store(-1)
 	l.drawJitter()

@@ -28,6 +28,8 @@ func (t *tailSlab) end() int64 { return t.pos + int64(t.used) }
 type tail struct {
 	pool  *slab.Pool
 	align int64 // slabs begin at multiples of this in the file
+	// urgent: the node does not go on without this log.
+	urgent bool
 
 	slabs   []tailSlab
 	owned   int  // index of the first slab the log still holds a reference to
@@ -80,7 +82,7 @@ func (t *tail) reserve(seg *segment, n int) bool {
 		class++
 	}
 	for need > 0 {
-		s := t.pool.Get(class)
+		s := t.get(class)
 		if s == nil {
 			for _, s := range t.spare {
 				s.Release()
@@ -92,6 +94,13 @@ func (t *tail) reserve(seg *segment, n int) bool {
 		need -= len(s.Bytes())
 	}
 	return true
+}
+
+func (t *tail) get(c slab.Class) *slab.Slab {
+	if t.urgent {
+		return t.pool.GetUrgent(c)
+	}
+	return t.pool.Get(c)
 }
 
 // write copies p to the end of seg, which is at position pos. Reserve has been called.

@@ -56,7 +56,15 @@ func New(budget int64) *Pool {
 
 // Get returns a slab with one reference, which is the caller's. Its bytes are not zeroed. Nil: the
 // budget is used up by slabs being written or read.
-func (p *Pool) Get(c Class) *Slab {
+func (p *Pool) Get(c Class) *Slab { return p.get(c, p.limit) }
+
+// GetUrgent is Get for those without whom the memory would not become free: for them there is some more.
+func (p *Pool) GetUrgent(c Class) *Slab { return p.get(c, p.limit+urgent) }
+
+// urgent is the memory beyond the limit, bytes.
+const urgent = 4 * ChunkSize
+
+func (p *Pool) get(c Class, limit int64) *Slab {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -75,7 +83,7 @@ func (p *Pool) Get(c Class) *Slab {
 			continue
 		}
 		p.crowded.Store(true)
-		if p.mapped+ChunkSize <= p.limit && p.mapChunk(c) {
+		if p.mapped+ChunkSize <= limit && p.mapChunk(c) {
 			continue
 		}
 		p.refused++
@@ -93,6 +101,14 @@ func (p *Pool) Roomy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inUse-p.parked < p.budget/4
+}
+
+// Tight says that slabs being written hold more than half of the budget: a log should give up one that is written rather
+// than keep it for what comes next.
+func (p *Pool) Tight() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inUse-p.parked > p.budget/2
 }
 
 // take makes a free slab an owned one.
