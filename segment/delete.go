@@ -129,7 +129,11 @@ func (d *Dir) Orphans(known func(topic string, partition int32, id [16]byte) boo
 		if !ok || d.isOpen(topic, partition) {
 			continue
 		}
-		if id, _ := readTopicID(path); known(topic, partition, id) {
+		id, ok := d.stopped.topicID(topic, partition, path)
+		if !ok {
+			id, _ = readTopicID(path)
+		}
+		if known(topic, partition, id) {
 			continue
 		}
 		to := orphanName(path, d.opts.Now())

@@ -61,6 +61,8 @@ type Dir struct {
 	// scrubber looks for damage in the background (scrub.go).
 	scrubber *scrubber
 
+	stopped stopped // what the last clean stop left
+
 	recoveryPoints *offsetCheckpoint
 	startOffsets   *offsetCheckpoint
 	compaction     compactionState
@@ -241,15 +243,8 @@ func (d *Dir) loadState() (err error) {
 	if err := d.compaction.load(d); err != nil {
 		return err
 	}
-	marker := filepath.Join(d.opts.Path, cleanShutdownFile)
-	if _, err := os.Stat(marker); err == nil {
-		d.clean = true
-		if err := d.disk.Remove(marker); err != nil {
-			return err
-		}
-		if err := syncDir(d.disk, d.opts.Path); err != nil {
-			return err
-		}
+	if d.clean, err = d.takeMarker(); err != nil {
+		return err
 	}
 	if err := d.makeReserve(); err != nil {
 		d.log.Warn("no space for the reserve", "dir", d.opts.Path, "err", err)

@@ -3,7 +3,6 @@ package segment
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 )
 
@@ -55,7 +54,7 @@ func (d *Dir) Close() error {
 	errs = append(errs, d.journal.Close(errors.Join(errs...) != nil || d.Err() != nil))
 	err := errors.Join(errs...)
 	if err == nil && d.Err() == nil {
-		err = writeFileDurable(d.disk, filepath.Join(d.opts.Path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))
+		err = d.leaveMarker(logs)
 	}
 	if !d.writer.dead.Load() {
 		d.pool.Close()

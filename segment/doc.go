@@ -5,8 +5,9 @@
 // A Dir is one log dir. Each partition has a directory NAME-N with Apache Kafka's files, byte for byte: segments
 // (BASE.log) of record batches as they are on the wire, sparse indexes (BASE.index, BASE.timeindex, BASE.txnindex),
 // producer snapshots (OFFSET.snapshot), leader-epoch-checkpoint and partition.metadata. In the dir itself:
-// meta.properties, .lock, recovery-point-offset-checkpoint, log-start-offset-checkpoint, .kafka_cleanshutdown, the files
-// of the commit journal in .journal (package journal), and .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written
+// meta.properties, .lock, .millrace_stopped after a clean stop (stopped.go), recovery-point-offset-checkpoint,
+// log-start-offset-checkpoint, .kafka_cleanshutdown, the files of the commit journal in .journal (package journal), and
+// .reserve, disk space that is given up when the disk is full so that metadata and recovery can still be written
 // (reserve.go). Until there is a reserve again, other logs are given no space.
 //
 // Compaction (package segment/compact; what it needs of a log is in cleanable.go, cleaned.go and swap.go) adds

@@ -184,6 +184,7 @@ func (d *Dir) Promote(name, topic string, partition int32) error {
 			return err
 		}
 	}
+	d.stopped.forget(topicPartition{topic, partition})
 	path := filepath.Join(d.opts.Path, fmt.Sprintf("%s-%d", topic, partition))
 	if _, err := os.Lstat(path); err == nil {
 		aside := orphanName(path, d.opts.Now())

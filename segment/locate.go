@@ -303,16 +303,16 @@ func preadNowait(fd int, b []byte, pos int64) (int, error) {
 	return int(n), nil
 }
 
-// indexesOf returns the segment's indexes, opened if it is sealed and they are not yet. Nil: there are none, look-ups
+// indexesOf returns the segment's indexes, opened if it is sealed or rests and they are not yet. Nil: there are none, look-ups
 // walk from the start of the segment.
 func (l *Log) indexesOf(seg *segment, block bool) (*indexes, error) {
 	if x := seg.indexes.Load(); x != nil {
 		return x, nil
 	}
 	l.mu.Lock()
-	sealed := seg.sealed
+	usable := seg.sealed || seg.resting
 	l.mu.Unlock()
-	if !sealed {
+	if !usable {
 		return nil, nil
 	}
 	if !block {
@@ -332,14 +332,47 @@ func (l *Log) indexesOf(seg *segment, block bool) (*indexes, error) {
 	}
 	if err != nil {
 		l.dir.log.Warn("index unusable, rebuilding it from the log", "file", seg.path, "err", err)
-		if x, err = l.rebuildIndexes(seg); errors.Is(err, unix.ENOSPC) {
+		if x, err = l.mendIndexes(seg); errors.Is(err, unix.ENOSPC) {
 			return nil, nil
 		} else if err != nil {
 			return nil, l.gone(seg, err)
 		}
+		return x, nil
+	}
+	return l.adopt(seg, x), nil
+}
+
+// adopt makes x the indexes of a segment that is not written, and returns those that are. seg.openMu is held.
+func (l *Log) adopt(seg *segment, x *indexes) *indexes {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !seg.sealed && !seg.resting { // appended to again
+		x.offsets.Release()
+		x.times.Release()
+		return seg.indexes.Load()
 	}
 	seg.indexes.Store(x)
-	return x, nil
+	return x
+}
+
+// mendIndexes rebuilds the indexes of a segment that is not written. seg.openMu is held.
+func (l *Log) mendIndexes(seg *segment) (*indexes, error) {
+	l.mu.Lock()
+	if !seg.sealed && !seg.resting {
+		defer l.mu.Unlock()
+		return seg.indexes.Load(), nil
+	}
+	seg.mending = true
+	l.mu.Unlock()
+	x, err := l.rebuildIndexes(seg)
+	if err == nil {
+		x = l.adopt(seg, x)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seg.mending = false
+	l.idle.Broadcast()
+	return x, err
 }
 
 // lacksEntries says that a sealed segment's indexes are empty though its batches must have left entries: the files
@@ -367,9 +400,9 @@ func (l *Log) lacksEntries(seg *segment, x *indexes) bool {
 // indexIsBad has the indexes of a sealed segment rebuilt, once, by the next look-up that may wait.
 func (l *Log) indexIsBad(seg *segment) {
 	l.mu.Lock()
-	sealed := seg.sealed
+	usable := seg.sealed || seg.resting
 	l.mu.Unlock()
-	if !sealed {
+	if !usable {
 		return
 	}
 	seg.openMu.Lock()
@@ -378,10 +411,7 @@ func (l *Log) indexIsBad(seg *segment) {
 		return
 	}
 	l.dir.log.Warn("index does not match the log, rebuilding it", "file", seg.path)
-	x, err := l.rebuildIndexes(seg)
-	if err != nil {
+	if _, err := l.mendIndexes(seg); err != nil {
 		l.dir.log.Warn("index not rebuilt", "file", seg.path, "err", err)
-		return
 	}
-	seg.indexes.Store(x)
 }

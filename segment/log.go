@@ -29,6 +29,7 @@ type Log struct {
 	idle      sync.Cond // signalled when inFlight or cutting ends; uses mu
 	path      string    // partition directory
 	absent    bool      // there is no directory yet, since nothing was appended
+	idNs      int64     // when partition.metadata was changed last, as far as it is known
 	fresh     bool      // the directory may not be on the disk yet
 	loose     bool      // leader-epoch-checkpoint was written while it was fresh, and may not be on the disk
 	cfg       LogConfig

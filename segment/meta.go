@@ -23,6 +23,7 @@ const (
 	startOffsetFile   = "log-start-offset-checkpoint"
 	cleanShutdownFile = ".kafka_cleanshutdown"
 	reserveFile       = ".reserve"
+	stoppedFile       = ".millrace_stopped"
 
 	partitionMetaFile = "partition.metadata" // in each partition's directory
 )
@@ -119,6 +120,14 @@ func readProperties(path string) (map[string]string, error) {
 
 // checkPartitionMeta compares partition.metadata with the topic id, or writes it.
 func (l *Log) checkPartitionMeta() error {
+	err := l.takePartitionMeta()
+	if err == nil {
+		l.idNs = changedAt(filepath.Join(l.path, partitionMetaFile))
+	}
+	return err
+}
+
+func (l *Log) takePartitionMeta() error {
 	path := filepath.Join(l.path, partitionMetaFile)
 	id := base64.RawURLEncoding.EncodeToString(l.opts.TopicID[:])
 	b, err := os.ReadFile(path)

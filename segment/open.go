@@ -16,6 +16,9 @@ func (l *Log) open() error {
 	} else if err != nil {
 		return err
 	}
+	if s := l.dir.stopped.take(l); s != nil && l.resume(s) {
+		return nil
+	}
 	if err := l.checkPartitionMeta(); err != nil {
 		return err
 	}
@@ -53,11 +56,13 @@ func (l *Log) forgetPredecessor() error {
 	if rp, _ := l.dir.recoveryPoints.get(l.topic, l.partition); rp > 0 {
 		l.dir.log.Error("directory of the partition is missing, made anew and empty", "dir", l.path, "was", rp)
 	}
-	if err := l.dir.recoveryPoints.forget(l.topic, l.partition); err != nil {
-		return err
-	}
-	if err := l.dir.startOffsets.forget(l.topic, l.partition); err != nil {
-		return err
+	for _, c := range []*offsetCheckpoint{l.dir.recoveryPoints, l.dir.startOffsets} {
+		if o, ok := c.get(l.topic, l.partition); ok && o == 0 {
+			continue // says nothing, and Kafka has one for each partition
+		}
+		if err := c.forget(l.topic, l.partition); err != nil {
+			return err
+		}
 	}
 	return l.dir.compaction.forget(l)
 }
@@ -166,6 +171,9 @@ func (l *Log) closeCleanly() error {
 	}
 	end := l.end.Load()
 	path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
+	if l.snapshotAt == path {
+		return nil
+	}
 	if _, err := os.Stat(path); err != nil || l.producers.Len() > 0 {
 		if err := replaceFile(l.dir.disk, path, l.producers.AppendSnapshot(nil), false); err != nil {
 			return fmt.Errorf("producer snapshot: %w", err)
@@ -176,6 +184,9 @@ func (l *Log) closeCleanly() error {
 
 // closedCleanly notes that all of the closed log is on the disk.
 func (l *Log) closedCleanly() {
+	if l.absent {
+		return
+	}
 	l.recoveryPoint = l.end.Load()
 	l.dir.recoveryPoints.set(l.topic, l.partition, l.recoveryPoint)
 }

@@ -192,7 +192,7 @@ func (l *Log) recoverAt(i int, rp int64) error {
 	}
 	l.asSealed(seg)
 	if i == len(l.segments)-1 && !seg.endsBad() {
-		seg.rolled, seg.sealed = false, false // appended to again
+		seg.rolled, seg.sealed, seg.resting = false, false, true // appended to again
 	}
 	return nil
 }
@@ -353,7 +353,7 @@ func (l *Log) eachHeaderOf(seg *segment, from int64, f func(batch.Batch) error) 
 	pos, least := int64(0), seg.baseOffset
 	if from > seg.baseOffset {
 		x := seg.indexes.Load()
-		if x == nil && seg.sealed {
+		if x == nil && (seg.sealed || seg.resting) {
 			// Not kept: most segments are never looked up.
 			if opened, err := openIndexes(seg.path, seg.baseOffset); err == nil {
 				defer opened.offsets.Release()

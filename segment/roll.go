@@ -215,8 +215,14 @@ func (l *Log) roll(now int64) error {
 	return nil
 }
 
-// activate opens the files of the last segment to append to it again, after a start.
+// activate opens the files of the last segment to append to it again, after a start or a rest. Under l.mu.
 func (l *Log) activate(seg *segment) error {
+	for seg.mending && !l.closed {
+		l.idle.Wait()
+	}
+	if l.closed {
+		return ErrClosed
+	}
 	fd, err := l.dir.disk.Open(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
 	if err != nil {
 		return err
@@ -253,7 +259,7 @@ func (l *Log) activate(seg *segment) error {
 		return err
 	}
 	seg.out = out
-	seg.named = true
+	seg.named, seg.resting = true, false
 	seg.createdMs = l.dir.nowMs()
 	l.tail.partial = partial
 	return nil

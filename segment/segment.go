@@ -49,6 +49,9 @@ type segment struct {
 	named bool
 	// rolled: no longer active; sealing: handed to the keeper; sealed: cut to size, indexes sealed, on the disk.
 	rolled, sealing, sealed bool
+	// resting: the active segment, but its files are as those of a sealed one, cut to size and opened for readers on
+	// demand; activate ends it. mending: its indexes are being rebuilt, which activate waits for.
+	resting, mending bool
 	// extending: the keeper is allocating the next step.
 	extending bool
 	// dropped: retention or truncation took it out of the log.
