@@ -23,7 +23,7 @@ DISKFULL_ROUNDS ?= 5
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run build install test test-go test-clients test-crash test-diskfull soak race fuzz bench bench-topics bench-produce bench-consume bench-latency bench-conns bench-compaction conformance lint fmt check clean
+.PHONY: help run build install test test-go test-clients test-crash test-diskfull soak race fuzz bench bench-topics bench-produce bench-consume bench-latency bench-conns bench-partitions bench-compaction conformance lint fmt check clean
 
 ## help: this list
 help:
@@ -119,6 +119,10 @@ bench-latency: build
 ## bench-conns: 10,000 idle and 200 busy connections: nothing refused, memory within its limit
 bench-conns: build
 	go run ./bench/conns $(ARGS)
+
+## bench-partitions: 100,000 partitions, 1,000 written, and 4,096 written ones: starts, memory, open files (ARGS)
+bench-partitions: build
+	go run ./bench/partitions $(ARGS)
 
 ## bench-compaction: 5 GB of 50 million records compacted within 1 GB, checked one by one (ARGS="--records N --gb X")
 bench-compaction: build
