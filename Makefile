@@ -122,7 +122,7 @@ bench-conns: build
 
 ## bench-partitions: 100,000 partitions, 1,000 written, and 4,096 written ones: starts, memory, open files (ARGS)
 bench-partitions: build
-	go run ./bench/partitions $(ARGS)
+	go run ./tools/partitions $(ARGS)
 
 ## bench-compaction: 5 GB of 50 million records compacted within 1 GB, checked one by one (ARGS="--records N --gb X")
 bench-compaction: build

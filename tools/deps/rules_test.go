@@ -29,8 +29,8 @@ const rules = `
 	# Programs and tools.
 	broker < broker/brokertest;
 	tools/rig/history < tools/rig;
-	tools/rig tools/rig/history < tools/crash/... tools/diskfull/... tools/soak/...;
-	broker < tools/millrace/... tools/crash/... tools/diskfull/... tools/soak/... tools/conformance/... tools/clients/... tools/systemd tools/deps bench/...;
+	tools/rig tools/rig/history < tools/crash/... tools/diskfull/... tools/soak/... tools/partitions;
+	broker < tools/millrace/... tools/crash/... tools/diskfull/... tools/soak/... tools/partitions tools/conformance/... tools/clients/... tools/systemd tools/deps bench/...;
 `
 
 // testSupport are the packages that only tests import, and what they are built on.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"millrace/bench/internal/proc"
 	"millrace/segment/batch"
 	"millrace/tools/rig"
 )
@@ -167,9 +167,14 @@ func (n *node) longestWait(done <-chan struct{}) (worst time.Duration) {
 
 // resources reports what the process holds.
 func (n *node) resources(r *report, when string) error {
-	u, err := proc.Of(n.PID())
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.PID()))
 	if err != nil {
 		return err
+	}
+	var rss int
+	_, field, _ := strings.Cut(string(status), "VmRSS:")
+	if _, err := fmt.Sscan(field, &rss); err != nil {
+		return fmt.Errorf("resident memory: %w", err)
 	}
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", n.PID()))
 	if err != nil {
@@ -179,7 +184,7 @@ func (n *node) resources(r *report, when string) error {
 	if err != nil {
 		return err
 	}
-	r.number("RSS "+when, int(u.RSSMiB*1.048576), rssLimit, " MB")
+	r.number("RSS "+when, rss*1024/1e6, rssLimit, " MB")
 	r.number("open files "+when, len(fds), filesLimit, "")
 	r.number("maps "+when, bytes.Count(maps, []byte("\n")), 0, "")
 	return nil
