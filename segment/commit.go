@@ -31,9 +31,10 @@ const (
 )
 
 const (
-	// directBytes is from how many new bytes on a log is worth a durable write of its own: such a write costs a flush and
-	// the conversion of the extent it falls in, and 64 KiB at a time are ten times as dear per byte as this.
-	directBytes = 256 << 10
+	// directBytes is from how many new bytes on a log is worth a durable write of its own. Such a write costs a flush and
+	// the conversion of the extent it falls in, which many at a time share; the journal costs a copy and a second write.
+	// Measured with 16 partitions and 2 GB: 0.8 broker CPU s/GB from 64 KiB on, 1.0 from 256 KiB, 1.2 with the journal only.
+	directBytes = 64 << 10
 	// spillBytes is how many bytes that only the journal has are worth a write to the segment.
 	spillBytes = 256 << 10
 	// maxSpill is the most of one spill, so that it does not keep the disk from commits.

@@ -40,6 +40,7 @@ type coldStream struct {
 	asked   [2 * aheadDepth]place // pieces that were asked for lately
 	askedAt int
 	planned place // the block behind which everything that is wanted was asked for
+	expect  expectation
 	last    place // end of what was sent from memory last
 }
 
@@ -268,9 +269,7 @@ func (j *coldJob) load(p *prober) (wake bool) {
 	if !j.ahead {
 		j.mem, j.hold = j.file.Load(j.off, j.need, false)
 	} else if !p.resident(j.fd, j.off, j.need) {
-		if _, hold := j.file.Load(j.off, j.need, true); hold != nil {
-			hold.Release()
-		}
+		loadAhead(j.place, j.need)
 	}
 	j.file.Release()
 	return j.state.Swap(jobDone) == jobWanted

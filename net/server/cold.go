@@ -28,7 +28,8 @@ type coldRead struct {
 	off int64
 	n   int
 
-	into *coldJob // nil: the page cache
+	into   *coldJob     // nil: the page cache, or
+	expect *expectation // places to be read, from number off on
 }
 
 func startReaders(n int) *readers {
@@ -70,6 +71,10 @@ func (p *readers) run() {
 			if j.load(pr) {
 				job.c.loop.wake(job.c, wakePiece)
 			}
+			continue
+		}
+		if job.expect != nil {
+			job.expect.load(int(job.off), pr)
 			continue
 		}
 		job.read(pr.byte1[:])

@@ -273,6 +273,7 @@ func (l *loop) closed(c *Conn) {
 	c.head, c.tail = nil, nil
 	if c.cold != nil {
 		c.cold.drop()
+		c.cold.expect.forget()
 	}
 	if c.warm.reading {
 		c.orphans = answered

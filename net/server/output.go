@@ -268,6 +268,9 @@ func (l *loop) moved(c *Conn, n int) {
 			if c.cold != nil && c.cold.refused == p {
 				c.cold.refused = nil
 			}
+			if c.cold != nil && c.cold.on && p.Fd != 0 {
+				c.cold.expect.add(p)
+			}
 			p.release()
 			r.part++
 			r.sent = 0
@@ -285,6 +288,9 @@ func (l *loop) popSent(c *Conn) {
 		}
 		if r.part < len(r.parts) {
 			return
+		}
+		if c.cold != nil && c.cold.expect.n > 0 {
+			l.meet(c)
 		}
 		c.pop()
 	}
