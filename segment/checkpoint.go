@@ -218,7 +218,7 @@ func (l *Log) beginCheckpoint() (c *checkpoint, ok bool) {
 		return nil, l.journaled < l.dir.journal.Live() || l.firstUnflushed() == nil
 	}
 	end := l.end.Load()
-	if l.firstUnflushed() == nil && end <= l.recoveryPoint {
+	if l.unsettled || l.firstUnflushed() == nil && end <= l.recoveryPoint {
 		return nil, true
 	}
 	c = &checkpoint{log: l, offset: end}

@@ -28,6 +28,8 @@ const (
 	defaultSlabBytes      = 256 << 20
 	defaultRetentionCheck = 5 * time.Minute
 	defaultOpenFiles      = 4096
+	// openAtOnce is how many logs are opened at once: with little to read they wait for the disk most of the time.
+	openAtOnce = 16
 )
 
 // coldBytes bounds the memory of all dirs for what is read past the page cache.
@@ -61,7 +63,8 @@ type Dir struct {
 	// scrubber looks for damage in the background (scrub.go).
 	scrubber *scrubber
 
-	stopped stopped // what the last clean stop left
+	stopped   stopped // what the last clean stop left
+	unsettled unsettled
 
 	recoveryPoints *offsetCheckpoint
 	startOffsets   *offsetCheckpoint
@@ -77,7 +80,8 @@ type Dir struct {
 	hungry      atomic.Bool
 	reserveMu   sync.Mutex    // guards making and giving it up, and:
 	reserveLeft time.Time     // when it was given up
-	recovering  chan struct{} // holds a value for each log being recovered
+	opening     chan struct{} // holds a value for each log being opened
+	recovering  chan struct{} // and for each that has much to be read
 	unpacking   chan struct{} // and for each look-up by time that decompresses
 
 	mu   sync.Mutex
@@ -163,6 +167,7 @@ func (d *Dir) open() (err error) {
 	if d.directFlag != 0 {
 		d.files.blocks = coldBlocks()
 	}
+	d.opening = make(chan struct{}, max(openAtOnce, d.opts.RecoveryThreads))
 	d.recovering = make(chan struct{}, d.opts.RecoveryThreads)
 	d.unpacking = make(chan struct{}, runtime.GOMAXPROCS(0))
 	d.naming.dir = d
@@ -277,7 +282,7 @@ func (d *Dir) openLog(tp topicPartition, create func() *Log) (*Log, error) {
 	for ghost != 0 && ghost >= d.journal.Live() && d.offline() == nil && !d.isClosed() {
 		d.rounds.recycle()
 	}
-	d.recovering <- struct{}{}
+	d.opening <- struct{}{}
 	var l *Log
 	err := d.sparing(func() error {
 		l = create()
@@ -286,7 +291,7 @@ func (d *Dir) openLog(tp topicPartition, create func() *Log) (*Log, error) {
 	if noSpace(err) {
 		err = fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
-	<-d.recovering
+	<-d.opening
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil && d.closed {
@@ -300,7 +305,12 @@ func (d *Dir) openLog(tp topicPartition, create func() *Log) (*Log, error) {
 		return nil, fmt.Errorf("open log %s: %w", l.path, err)
 	}
 	d.logs[tp] = l
-	return l, nil
+	if l.unsettled && d.unsettled.add(l) {
+		d.mu.Unlock()
+		err = d.settle([]*Log{l})
+		d.mu.Lock()
+	}
+	return l, err
 }
 
 // logPath is the directory of a partition.

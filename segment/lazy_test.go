@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -47,4 +48,41 @@ func TestALogWithoutRecordsCostsTheDiskNothing(t *testing.T) {
 		t.Errorf("delete a log that has no directory: %v", err)
 	}
 	h.log(d, "empty").append(build(t, 1, 100, h.nowMs()))
+}
+
+func TestWhatWasRecoveredIsSettledOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, h *harness) {
+		d := h.open()
+		for _, name := range []string{"a", "b"} {
+			l := h.log(d, name)
+			l.append(build(t, 1, 100, h.nowMs()))
+			l.settle()
+		}
+		h.crash()
+		_ = d.Close()
+		d = h.open()
+		a, b := h.log(d, "a"), h.log(d, "b")
+		a.append(build(t, 1, 100, h.nowMs())) // before it was settled
+		a.settle()
+		if err := d.SettleRecovered(); err != nil {
+			t.Fatal(err)
+		}
+		b.append(build(t, 1, 100, h.nowMs()))
+		b.settle()
+		h.crash()
+		_ = d.Close()
+		d = h.open()
+		for _, name := range []string{"a", "b"} {
+			if l := h.log(d, name); l.EndOffset() != 2 || len(l.contents()) != 2 {
+				t.Errorf("%s ends at %d", name, l.EndOffset())
+			}
+		}
+		if err := d.SettleRecovered(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool {
+			points, err := os.ReadFile(filepath.Join(h.path, "recovery-point-offset-checkpoint"))
+			return err == nil && strings.Contains(string(points), "a 0 2\n") && strings.Contains(string(points), "b 0 2\n")
+		})
+	})
 }

@@ -57,6 +57,12 @@ type Log struct {
 	prepared  *preparedFile
 	preparing bool
 
+	// Recovery.
+	opening     bool  // it is under way, and nobody else knows the log
+	unsettled   bool  // what it found may not be on the disk (settle.go)
+	recoveredTo int64 // the recovery point when it is
+	replayed    int64 // bytes of batches that were looked through for producers
+
 	// Recovery point.
 	recoveryPoint   int64
 	pending         *checkpoint // being made

@@ -26,7 +26,10 @@ func (l *Log) open() error {
 		l.start.Store(start)
 	}
 	l.gapsBelow = l.dir.compaction.gapsBelow(l)
-	if err := l.recover(); err != nil {
+	l.opening = true
+	err := l.recover()
+	l.opening = false
+	if err != nil {
 		return err
 	}
 	if err := l.dropUnborn(); err != nil {

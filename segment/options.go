@@ -27,7 +27,7 @@ type DirOptions struct {
 	RetentionCheckInterval time.Duration // 0: 5 minutes; negative: never
 	ScrubBytesPerSecond    int64         // how fast sealed segments are read again; 0: never
 	ScrubInterval          time.Duration // from the begin of one pass over them to the next; 0: 7 days
-	RecoveryThreads        int           // logs recovered at once; 0: number of CPUs
+	RecoveryThreads        int           // logs with much to read that are recovered at once; 0: number of CPUs
 	CheckpointBytes        int64         // appended to a log between recovery points, bytes; twice that to all logs; 0: 64 MiB
 	Disk                   Disk          // nil: the real one
 	Commit                 string        // "auto" | "direct" | "journal": how new bytes become durable; "": auto

@@ -56,19 +56,24 @@ func (l *Log) recover() error {
 	if err := l.recoverProducers(end); err != nil {
 		return err
 	}
+	l.unsettled, l.recoveredTo = end > rp || len(l.unsynced()) > 0, rp
 	// The batches that tell of an epoch are not read again once the recovery point has passed them.
 	if err := l.keepEpochs(onDisk); err != nil {
 		l.dir.log.Warn("leader epochs not written", "dir", l.path, "err", err)
 		return nil
 	}
-	if end > rp {
-		path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
-		if err := writeFileDurable(l.dir.disk, path, l.producers.AppendSnapshot(nil)); err != nil {
-			l.dir.log.Warn("producer snapshot not written", "file", path, "err", err)
-		} else {
-			l.snapshotAt = path
-			l.advanceRecoveryPoint(min(end, l.lastOffset()))
-		}
+	if !l.unsettled {
+		return nil
+	}
+	l.recoveredTo = min(end, l.lastOffset())
+	if l.replayed < snapshotBytes {
+		return nil // the next start reads that much again sooner than every log's snapshot is written
+	}
+	path := filepath.Join(l.path, baseName(end)+snapshotSuffix)
+	if err := replaceFile(l.dir.disk, path, l.producers.AppendSnapshot(nil), false); err != nil {
+		l.dir.log.Warn("producer snapshot not written", "file", path, "err", err)
+	} else {
+		l.snapshotAt = path
 	}
 	return nil
 }
@@ -230,6 +235,9 @@ func (l *Log) dropEmpty(i int) error {
 			return err
 		}
 	}
+	if keep == len(l.segments) {
+		return nil
+	}
 	l.segments = l.segments[:keep]
 	return syncDir(l.dir.disk, l.path)
 }
@@ -302,7 +310,9 @@ func (l *Log) recoverProducers(end int64) error {
 		loaded = true
 	}
 	now := l.dir.nowMs()
+	l.replayed = 0
 	return l.eachHeader(from, func(b batch.Batch) error {
+		l.replayed += int64(b.Size())
 		if b.HasProducer() {
 			l.producers.Update(b, b.BaseOffset(), now)
 		}

@@ -10,6 +10,9 @@ import (
 	"millrace/segment/batch"
 )
 
+// muchToRead is from how many bytes on a segment is recovered by one of the recovery threads, bytes.
+const muchToRead = 1 << 20
+
 // segmentRecovery finds the end of one segment and rebuilds what is missing of its indexes.
 type segmentRecovery struct {
 	log  *Log
@@ -38,6 +41,10 @@ func (r *segmentRecovery) run(fileSize int64) (err error) {
 		return err
 	}
 	begin := pos
+	if fileSize-pos > muchToRead {
+		r.log.dir.recovering <- struct{}{}
+		defer func() { <-r.log.dir.recovering }()
+	}
 	pos, least, err = r.walk(pos, least, fileSize)
 	if err != nil {
 		return err
@@ -85,6 +92,10 @@ func (r *segmentRecovery) cut(fileSize int64) error {
 			return fmt.Errorf("truncate to %d: %w", end, err)
 		}
 	}
+	if r.log.opening {
+		r.seg.unsynced = true // see settle.go
+		return nil
+	}
 	if err := r.log.dir.disk.Fsync(r.file.fd); err != nil {
 		return fmt.Errorf("fsync: %w", err)
 	}
@@ -110,6 +121,10 @@ func (r *segmentRecovery) openIndexes(fileSize int64) (pos, least int64, err err
 		if pos, least, ok := r.trusted(x); ok {
 			r.x = x
 			return pos, least, nil
+		}
+		if x.offsets.Entries() == 0 && x.times.Entries() == 0 {
+			r.x = x // of a small log: there is nothing in them to be distrusted
+			return 0, seg.baseOffset, nil
 		}
 		x.offsets.Release()
 		x.times.Release()

@@ -76,10 +76,14 @@ func (d *Dir) replay(entries []journal.Entry) error {
 	var mu sync.Mutex
 	var errs []error
 	slots := make(chan struct{}, nameAtOnce)
+	flush, together := d.disk.Fsync, len(byName) > syncEach
+	if together {
+		flush = func(int) error { return nil }
+	}
 	for name, of := range byName {
 		slots <- struct{}{}
 		wg.Go(func() {
-			if err := d.replayLog(name, of); err != nil {
+			if err := d.replayLog(name, of, flush); err != nil {
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()
@@ -88,12 +92,15 @@ func (d *Dir) replay(entries []journal.Entry) error {
 		})
 	}
 	wg.Wait()
+	if together && len(errs) == 0 {
+		return d.disk.Syncfs(int(d.lock.Fd()))
+	}
 	return errors.Join(errs...)
 }
 
 // replayLog writes the entries of one partition directory: what is above the recovery point, of the topic that has
 // the directory now, to segments that are still there.
-func (d *Dir) replayLog(name string, entries []journal.Entry) error {
+func (d *Dir) replayLog(name string, entries []journal.Entry, flush func(fd int) error) error {
 	path := filepath.Join(d.opts.Path, name)
 	id, err := readTopicID(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +123,7 @@ func (d *Dir) replayLog(name string, entries []journal.Entry) error {
 		for n < len(entries) && entries[n].Segment == entries[0].Segment {
 			n++
 		}
-		if err := d.replaySegment(path, id, recovered, entries[:n]); err != nil {
+		if err := d.replaySegment(path, id, recovered, entries[:n], flush); err != nil {
 			return err
 		}
 		entries = entries[n:]
@@ -125,7 +132,7 @@ func (d *Dir) replayLog(name string, entries []journal.Entry) error {
 }
 
 // replaySegment writes entries of one segment.
-func (d *Dir) replaySegment(dir string, id [16]byte, recovered int64, entries []journal.Entry) error {
+func (d *Dir) replaySegment(dir string, id [16]byte, recovered int64, entries []journal.Entry, flush func(fd int) error) error {
 	fd := -1
 	for _, e := range entries {
 		if e.TopicID != id || e.End <= recovered {
@@ -150,7 +157,7 @@ func (d *Dir) replaySegment(dir string, id [16]byte, recovered int64, entries []
 	if fd < 0 {
 		return nil
 	}
-	if err := d.disk.Fsync(fd); err != nil {
+	if err := flush(fd); err != nil {
 		return err
 	}
 	// Direct writes follow, and recovery reads past the page cache.

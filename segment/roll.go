@@ -174,6 +174,9 @@ func (l *Log) newActive(now int64) (*segment, error) {
 	if err := l.makeDirectory(); err != nil {
 		return nil, err
 	}
+	if err := l.settleToAppend(); err != nil {
+		return nil, err
+	}
 	seg := newSegment(l.path, l.end.Load())
 	p := l.prepared
 	l.prepared = nil
@@ -222,6 +225,9 @@ func (l *Log) activate(seg *segment) error {
 	}
 	if l.closed {
 		return ErrClosed
+	}
+	if err := l.settleToAppend(); err != nil {
+		return err
 	}
 	fd, err := l.dir.disk.Open(seg.path+logSuffix, unix.O_RDWR|l.dir.directFlag)
 	if err != nil {

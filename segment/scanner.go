@@ -20,13 +20,26 @@ type scanner struct {
 	buf  []byte // mapped
 	from int64  // position of buf[0]
 	have int
+	// ahead is how much the next read takes; it grows, since most logs that are recovered have little to be read.
+	ahead int
 }
 
-const scanWindow = 1 << 20
+const (
+	scanWindow = 1 << 20
+	firstScan  = 32 << 10
+)
+
+// spareWindows keeps windows for the next scanners: a fresh one costs a page fault for each 4 KiB of it.
+var spareWindows = make(chan []byte, openAtOnce)
 
 func newScanner(fd int, size int64) (*scanner, error) {
-	s := &scanner{fd: fd, size: size}
-	return s, s.grow(scanWindow)
+	s := &scanner{fd: fd, size: size, ahead: firstScan}
+	select {
+	case s.buf = <-spareWindows:
+		return s, nil
+	default:
+		return s, s.grow(scanWindow)
+	}
 }
 
 func (s *scanner) grow(n int) error {
@@ -40,9 +53,17 @@ func (s *scanner) grow(n int) error {
 }
 
 func (s *scanner) close() {
-	if s.buf != nil {
-		_ = unix.Munmap(s.buf)
-		s.buf = nil
+	buf := s.buf
+	s.buf = nil
+	if len(buf) == scanWindow {
+		select {
+		case spareWindows <- buf:
+			return
+		default:
+		}
+	}
+	if buf != nil {
+		_ = unix.Munmap(buf)
 	}
 }
 
@@ -59,14 +80,17 @@ func (s *scanner) bytes(pos int64, n int) ([]byte, error) {
 		return nil, nil
 	}
 	start := pos - pos%blockSize
-	if need := int(alignUp(pos-start+int64(n), blockSize)); need > len(s.buf) {
+	need := int(alignUp(pos-start+int64(n), blockSize))
+	if need > len(s.buf) {
 		if err := s.grow(int(alignUp(int64(need), scanWindow))); err != nil {
 			return nil, err
 		}
 	}
+	until := min(max(need, s.ahead), len(s.buf))
+	s.ahead = min(s.ahead*4, scanWindow)
 	s.from, s.have = start, 0
-	for s.have < len(s.buf) && start+int64(s.have) < s.size {
-		k, err := unix.Pread(s.fd, s.buf[s.have:], start+int64(s.have))
+	for s.have < until && start+int64(s.have) < s.size {
+		k, err := unix.Pread(s.fd, s.buf[s.have:until], start+int64(s.have))
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}

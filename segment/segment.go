@@ -63,6 +63,8 @@ type segment struct {
 	warned bool
 	// unread: taken over as it was found. Its last batch may not be the one before the next segment, if files were lost.
 	unread bool
+	// unsynced: recovery has found something in it that may not be on the disk, or has cut it.
+	unsynced bool
 	// reported: damage that a read met was logged.
 	reported atomic.Bool
 

@@ -137,7 +137,7 @@ func logConfigOf(m *meta.Topic, b *config.Broker) segment.LogConfig {
 }
 
 // recoveryThreads is how many partitions open at once.
-const recoveryThreads = 8
+const recoveryThreads = 16
 
 // Apply brings the open partitions in line with the next image: opens what is new,
 // hands on changed configurations, deletes what is gone. It is called for each

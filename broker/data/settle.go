@@ -8,10 +8,15 @@ import (
 	"millrace/segment"
 )
 
-// Settle ends the start: it writes down where partitions are, where the metadata does not say or says otherwise, removes
+// Settle ends the start: it makes durable what was recovered, writes down where partitions are, where the metadata does not say or says otherwise, removes
 // logs that were moved elsewhere, and goes on with moves. To be called once, after the first Apply and before the first
 // request. Blocking.
 func (s *Service) Settle() error {
+	for _, d := range s.dirs {
+		if err := d.SettleRecovered(); err != nil {
+			s.log.Error("log dir cannot be used", "dir", d.Path(), "error", err)
+		}
+	}
 	s.placement.Lock()
 	list, found, futures := s.unsettled, s.found, s.futures
 	s.unsettled, s.found, s.futures, s.settled = nil, nil, nil, true
