@@ -53,6 +53,7 @@ func (b *Broker) openDirs(o Options) error {
 			ScrubInterval:          time.Duration(b.config.ScrubIntervalMs) * time.Millisecond,
 			RecoveryThreads:        int(b.config.RecoveryThreads),
 			Disk:                   o.Disk(path),
+			Dirs:                   len(paths),
 			OnOffline:              b.logDirOffline,
 		})
 		if unusable(err) {

@@ -47,7 +47,7 @@ func (l *Log) append(b batch.Batch, leaderEpoch int32) (info AppendInfo, durable
 	last := base + int64(b.LastOffsetDelta())
 	seg, err := l.segmentFor(b, last, now)
 	if err != nil {
-		return info, false, err
+		return info, false, l.outOfFiles(err)
 	}
 	if !l.tail.reserve(seg, len(b)) {
 		l.dir.wantMemory()
@@ -113,6 +113,7 @@ func (l *Log) account(seg *segment, b batch.Batch, base, last int64, leaderEpoch
 	}
 	l.marks.add(mark{seg, seg.size, last + 1})
 	l.end.Store(last + 1)
+	l.appendedMs = now
 	l.sinceCheckpoint += int64(len(b))
 	l.sinceSnapshot += int64(len(b))
 	if l.cfg.Durability == Async {

@@ -63,6 +63,7 @@ type Dir struct {
 	// scrubber looks for damage in the background (scrub.go).
 	scrubber *scrubber
 
+	lively    lively
 	stopped   stopped // what the last clean stop left
 	unsettled unsettled
 
@@ -163,7 +164,12 @@ func (d *Dir) open() (err error) {
 		d.rounds.prepare()
 	}
 	d.pool = slab.New(d.opts.SlabBytes)
-	d.files = &handleCache{max: defaultOpenFiles}
+	mostLively, mostReading := fileLimits(d.opts.Dirs)
+	d.files = &handleCache{max: mostReading}
+	d.lively = lively{most: mostLively, logs: map[*Log]struct{}{}}
+	if d.opts.LivelyLogs > 0 {
+		d.lively.most = d.opts.LivelyLogs
+	}
 	if d.directFlag != 0 {
 		d.files.blocks = coldBlocks()
 	}
@@ -319,6 +325,7 @@ func (d *Dir) logPath(tp topicPartition) string {
 }
 
 func (d *Dir) forget(tp topicPartition, l *Log) {
+	d.lively.remove(l)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.logs[tp] == l {
@@ -437,7 +444,7 @@ func (d *Dir) wantMemory() {
 	}
 	d.keeper.soon(func() {
 		d.starved.Store(false)
-		for _, l := range d.all() {
+		for _, l := range d.lively.list() {
 			l.mu.Lock()
 			l.tail.rest(0)
 			l.mu.Unlock()

@@ -53,8 +53,9 @@
 //
 // # Many logs
 //
-// A log that nothing was appended to costs a few hundred bytes of memory and no directory (open.go); an idle one a
-// directory besides, and no open file, no index map, no slab. New
+// A log that nothing was appended to costs a few hundred bytes of memory and no directory (open.go). An idle one rests
+// (rest.go): it has a directory, but no open file, no index map, no slab and no space beyond its size; nor has it after a
+// clean stop (stopped.go). Under the limit of open files those rest first that were idle for longest. New
 // directories and segments are named in groups that share flushes (naming.go); segments sealed long ago are opened and
 // mapped on demand under bounds (handles.go, package index).
 //

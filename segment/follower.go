@@ -39,7 +39,7 @@ func (l *Log) appendAt(b batch.Batch) (durableNow bool, err error) {
 	now := l.dir.nowMs()
 	seg, err := l.segmentFor(b, last, now)
 	if err != nil {
-		return false, err
+		return false, l.outOfFiles(err)
 	}
 	if !l.tail.reserve(seg, len(b)) {
 		l.dir.wantMemory()

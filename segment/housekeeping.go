@@ -24,7 +24,7 @@ const (
 type housekeeping struct {
 	dir  *Dir
 	quit chan struct{}
-	wake chan struct{} // capacity 1: something to delete at once
+	wake chan struct{} // capacity 1: something to delete at once, or too many files are open
 	done chan struct{}
 
 	mu     sync.Mutex
@@ -59,6 +59,7 @@ func (h *housekeeping) run() {
 			return
 		case <-h.wake:
 			h.reap(time.Now())
+			h.dir.relieve()
 		case now := <-tick.C:
 			h.turn(now)
 		}
@@ -91,7 +92,12 @@ func (h *housekeeping) turn(now time.Time) {
 		interval = min(interval, hungryRetention)
 	}
 	retain := interval > 0 && due(&h.lastRetention, now, interval)
-	for _, l := range h.dir.all() {
+	h.dir.relieve()
+	logs := h.dir.lively.list()
+	if expire || retain {
+		logs = h.dir.all()
+	}
+	for _, l := range logs {
 		if l.tend(expire) && checkpoint {
 			h.dir.rounds.request()
 		}
@@ -133,6 +139,13 @@ func (l *Log) tend(expire bool) (gain bool) {
 	if expire {
 		l.producers.Expire(now)
 	}
+	if now-l.appendedMs > idleFiles.Milliseconds() {
+		if l.recoveryPoint < l.end.Load() {
+			l.dir.rounds.request() // so that a start need not open it
+		} else {
+			l.rest()
+		}
+	}
 	return l.sinceCheckpoint > 0
 }
 
@@ -142,10 +155,15 @@ func (h *housekeeping) doom(delay time.Duration, paths ...string) {
 	h.doomed = append(h.doomed, doomed{time.Now().Add(delay), paths})
 	h.mu.Unlock()
 	if delay <= 0 {
-		select {
-		case h.wake <- struct{}{}:
-		default:
-		}
+		h.ring()
+	}
+}
+
+// ring has it look for what is to be done at once. Any goroutine, with any lock held.
+func (h *housekeeping) ring() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
 	}
 }
 

@@ -25,19 +25,21 @@ type Log struct {
 	notified atomic.Int64
 	failed   atomic.Bool // OnFailed was called
 
-	mu        sync.Mutex
-	idle      sync.Cond // signalled when inFlight or cutting ends; uses mu
-	path      string    // partition directory
-	absent    bool      // there is no directory yet, since nothing was appended
-	idNs      int64     // when partition.metadata was changed last, as far as it is known
-	fresh     bool      // the directory may not be on the disk yet
-	loose     bool      // leader-epoch-checkpoint was written while it was fresh, and may not be on the disk
-	cfg       LogConfig
-	jitterMs  int64 // taken from segment.ms, chosen anew for each segment
-	segments  []*segment
-	tail      tail
-	producers *producer.State
-	epochs    epochCache
+	mu     sync.Mutex
+	idle   sync.Cond // signalled when inFlight or cutting ends; uses mu
+	path   string    // partition directory
+	absent bool      // there is no directory yet, since nothing was appended
+	idNs   int64     // when partition.metadata was changed last, as far as it is known
+	fresh  bool      // the directory may not be on the disk yet
+	loose  bool      // leader-epoch-checkpoint was written while it was fresh, and may not be on the disk
+	cfg    LogConfig
+	// appendedMs is when the last batch was appended, or the active segment opened.
+	appendedMs int64
+	jitterMs   int64 // taken from segment.ms, chosen anew for each segment
+	segments   []*segment
+	tail       tail
+	producers  *producer.State
+	epochs     epochCache
 
 	// Submission to the writer.
 	queued      bool   // in one of the writer's lists, to be committed

@@ -109,6 +109,9 @@ func TestADirOnAFullDiskClosesThoughASegmentWaitsForItsName(t *testing.T) {
 	h, disk := onBlocklessDisk(t)
 	d := h.open()
 	kept, l := h.log(d, "kept"), h.log(d, "t")
+	if err := kept.AssignLeaderEpoch(0); err != nil { // else it is written down later, and meets the full disk
+		t.Fatal(err)
+	}
 	kept.append(build(t, 3, 100, h.nowMs()))
 	kept.settle()
 	disk.lazy.Store(true)

@@ -29,6 +29,8 @@ type DirOptions struct {
 	ScrubInterval          time.Duration // from the begin of one pass over them to the next; 0: 7 days
 	RecoveryThreads        int           // logs with much to read that are recovered at once; 0: number of CPUs
 	CheckpointBytes        int64         // appended to a log between recovery points, bytes; twice that to all logs; 0: 64 MiB
+	Dirs                   int           // log dirs of the process, which share its open files; 0: one
+	LivelyLogs             int           // with an open active segment at once; 0: by the process's limit of open files
 	Disk                   Disk          // nil: the real one
 	Commit                 string        // "auto" | "direct" | "journal": how new bytes become durable; "": auto
 	JournalBytes           int64         // of the largest file of the commit journal; 0: 64 MiB, less on a small file system

@@ -194,6 +194,7 @@ func (l *Log) newActive(now int64) (*segment, error) {
 	l.segments = append(l.segments, seg)
 	l.drawJitter()
 	l.dir.naming.add(newcomer{l, seg, p.path})
+	l.enliven()
 	l.dir.stats.segmentsCreated.Add(1)
 	return seg, nil
 }
@@ -266,7 +267,7 @@ func (l *Log) activate(seg *segment) error {
 	}
 	seg.out = out
 	seg.named, seg.resting = true, false
-	seg.createdMs = l.dir.nowMs()
 	l.tail.partial = partial
+	l.enliven()
 	return nil
 }

@@ -33,7 +33,7 @@ type dirStats struct {
 	appendedBatches, appendedBytes atomic.Int64
 	writes, writtenBytes, flushes  atomic.Int64
 	inFlight                       atomic.Int64
-	segmentsCreated, rolls         atomic.Int64
+	segmentsCreated, rolls, rests  atomic.Int64
 	segmentsDeleted, noSpace       atomic.Int64
 	slabReadBytes, fileReadBytes   atomic.Int64
 	corruptReads, corruptRanges    atomic.Int64
@@ -49,6 +49,8 @@ type dirStats struct {
 // DirStats is a snapshot of a dir's counters since it was opened; bytes unless the name says otherwise.
 type DirStats struct {
 	Logs            int
+	LivelyLogs      int   // with an open active segment
+	Rests           int64 // of active segments that were closed
 	AppendedBatches int64
 	AppendedBytes   int64
 	Writes          int64 // write operations; AppendedBatches/Writes is how well commits are grouped
@@ -129,6 +131,7 @@ func (d *Dir) Stats() DirStats {
 	d.writer.mu.Lock()
 	out.QueuedLogs = int64(len(d.writer.pending))
 	d.writer.mu.Unlock()
+	out.LivelyLogs, out.Rests = len(d.lively.list()), s.rests.Load()
 	d.mu.Lock()
 	out.Logs = len(d.logs)
 	d.mu.Unlock()
