@@ -158,7 +158,7 @@ func (b *Broker) setOrphansAside(image *meta.Image) error {
 func (b *Broker) serve(o Options) error {
 	image := b.meta.Image()
 	cfg := image.Config
-	b.controller = controller.New(b.meta, controller.Options{Logger: b.log, Placer: b.data})
+	b.controller = controller.New(b.meta, controller.Options{Logger: b.log, Placer: b.data, Room: b.room})
 	b.admin = admin.New(b.meta, b.controller, logDirs{b})
 	b.groups = group.New(group.Options{
 		Topics: internalTopics{b},

@@ -19,7 +19,7 @@ type Report struct {
 
 // Report describes the running node.
 func (b *Broker) Report() Report {
-	r := Report{StartMs: b.took.Milliseconds(), Durability: "flush"}
+	r := Report{StartMs: b.took.Milliseconds(), Durability: "flush", Limits: b.partitionLimits()}
 	if t, err := b.meta.Image().Config.ResolveTopic(nil); err == nil {
 		r.Durability = t.Durability
 	}

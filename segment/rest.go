@@ -70,6 +70,13 @@ func fileLimits(dirs int) (logs, reading int) {
 	return logs, reading
 }
 
+// LivelyLogs is how many logs of the process can have their files open for appending at once, in all of its log dirs
+// together or, with the number of dirs, in each.
+func LivelyLogs(dirs int) int {
+	logs, _ := fileLimits(dirs)
+	return logs
+}
+
 // enliven notes that the active segment was opened. Under l.mu.
 func (l *Log) enliven() {
 	l.appendedMs = l.dir.nowMs()

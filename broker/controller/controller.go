@@ -25,9 +25,12 @@ type Store interface {
 
 // Options of a Controller.
 type Options struct {
-	MaxPartitions int          // of the whole cluster; 0: DefaultMaxPartitions
-	Placer        Placer       // nil: brokers choose log dirs themselves
-	Logger        *slog.Logger // nil: slog.Default
+	MaxPartitions int // of the whole cluster; 0: DefaultMaxPartitions
+	// Room says how many partitions the machine has room for, those there are included, and which limit says so. It is asked
+	// before each change that adds some, and may be asked often; nil: any number.
+	Room   func(im *meta.Image) (partitions int, limit string)
+	Placer Placer       // nil: brokers choose log dirs themselves
+	Logger *slog.Logger // nil: slog.Default
 }
 
 // Controller serves the requests that change the cluster's state.
@@ -35,6 +38,7 @@ type Controller struct {
 	store         Store
 	log           *slog.Logger
 	maxPartitions int
+	room          func(im *meta.Image) (partitions int, limit string)
 	placer        Placer
 
 	// Auto-creation: names waiting for the one worker, which runs while there are any.
@@ -47,7 +51,7 @@ type Controller struct {
 
 // New makes a Controller on a store.
 func New(store Store, o Options) *Controller {
-	c := &Controller{store: store, log: o.Logger, maxPartitions: o.MaxPartitions, placer: o.Placer, pending: make(map[string]struct{})}
+	c := &Controller{store: store, log: o.Logger, maxPartitions: o.MaxPartitions, room: o.Room, placer: o.Placer, pending: make(map[string]struct{})}
 	if c.log == nil {
 		c.log = slog.Default()
 	}

@@ -32,6 +32,18 @@ func openLimited(t *testing.T, props map[string]string, maxPartitions int) *benc
 	return &bench{c, t, store, log}
 }
 
+// openWithRoom is open on a machine that has room for so many partitions.
+func openWithRoom(t *testing.T, partitions int, limit string) *bench {
+	t.Helper()
+	store, log := metatest.Open(t, nil)
+	c := controller.New(store, controller.Options{
+		Room:   func(*meta.Image) (int, string) { return partitions, limit },
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	t.Cleanup(c.Close)
+	return &bench{c, t, store, log}
+}
+
 func (b *bench) image() *meta.Image { return b.store.Image() }
 
 // topic is a topic of a CreateTopics request; cfg is name, value, name, value.

@@ -21,7 +21,7 @@ func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartition
 	results := make(map[string]*refusal)
 	failed := c.commit("create partitions", func(im *meta.Image) []meta.Change {
 		var changes []meta.Change
-		added, dirs := 0, c.planDirs(im)
+		added, dirs, most := 0, c.planDirs(im), c.mostPartitions(im)
 		for i := range req.Topics {
 			t := &req.Topics[i]
 			if _, done := results[t.Topic]; done {
@@ -31,7 +31,7 @@ func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartition
 				results[t.Topic] = refuse(kerr.InvalidRequest, "Duplicate topic name.")
 				continue
 			}
-			more, r := c.addPartitions(im, t, added, dirs)
+			more, r := addPartitions(im, t, added, dirs, most)
 			results[t.Topic] = r
 			added += len(more)
 			changes = append(changes, more...)
@@ -56,7 +56,7 @@ func (c *Controller) CreatePartitions(_ server.Client, req *kmsg.CreatePartition
 
 // addPartitions gives the records of a topic's new partitions. added is how many the
 // request has added to other topics.
-func (c *Controller) addPartitions(im *meta.Image, t *kmsg.CreatePartitionsRequestTopic, added int, dirs dirPlan) ([]meta.Change, *refusal) {
+func addPartitions(im *meta.Image, t *kmsg.CreatePartitionsRequestTopic, added int, dirs dirPlan, most partitionLimit) ([]meta.Change, *refusal) {
 	topic := im.Topic(t.Topic)
 	if topic == nil {
 		return nil, refuseBare(kerr.UnknownTopicOrPartition)
@@ -70,9 +70,9 @@ func (c *Controller) addPartitions(im *meta.Image, t *kmsg.CreatePartitionsReque
 		return nil, refuse(kerr.InvalidPartitions, "The topic %s currently has %d partition(s); %d would not be an increase.", t.Topic, have, t.Count)
 	case added+more > maxPartitionsPerRequest:
 		return nil, refuse(kerr.PolicyViolation, "Excessively large number of additional partitions per request.")
-	case im.PartitionCount+added+more > c.maxPartitions:
-		return nil, refuse(kerr.PolicyViolation, "The cluster would have %d partitions, which is more than its limit of %d.",
-			im.PartitionCount+added+more, c.maxPartitions)
+	}
+	if r := most.refuse(im.PartitionCount + added + more); r != nil {
+		return nil, r
 	}
 	replication := len(topic.Partitions[0].Replicas)
 	assignments, r := newAssignments(im, t, have, more, replication)

@@ -45,7 +45,7 @@ func (c *Controller) createTopics(topics []*newTopic, validateOnly bool) *meta.I
 	var im *meta.Image
 	failed := c.commit("create topics", func(current *meta.Image) []meta.Change {
 		im = current
-		plan := topicPlan{im: current, max: c.maxPartitions, unified: make(map[string]string), dirs: c.planDirs(current)}
+		plan := topicPlan{im: current, cap: partitionLimit{partitions: c.maxPartitions}, most: c.mostPartitions(current), unified: make(map[string]string), dirs: c.planDirs(current)}
 		if r := tooManyPartitions(topics, im.Config.NumPartitions); r != nil {
 			for _, t := range topics {
 				t.refused = r
@@ -150,7 +150,7 @@ func tooManyPartitions(topics []*newTopic, defaultPartitions int32) *refusal {
 // topicPlan checks topics against an image and against those added before.
 type topicPlan struct {
 	im         *meta.Image
-	max        int
+	cap, most  partitionLimit    // of all partitions; most is for topics of clients
 	partitions int               // added so far
 	unified    map[string]string // names added, with '.' as '_'
 	dirs       dirPlan
@@ -173,8 +173,12 @@ func (p *topicPlan) add(t *newTopic) *refusal {
 	if r := t.assign(p.im); r != nil {
 		return r
 	}
-	if total := p.im.PartitionCount + p.partitions + len(t.replicas); total > p.max {
-		return refuse(kerr.PolicyViolation, "The cluster would have %d partitions, which is more than its limit of %d.", total, p.max)
+	limit := p.most
+	if meta.IsInternal(t.name) {
+		limit = p.cap // groups are to work on a machine that is full
+	}
+	if r := limit.refuse(p.im.PartitionCount + p.partitions + len(t.replicas)); r != nil {
+		return r
 	}
 	dirs, r := p.dirs.place(t.name, 0, t.replicas)
 	if r != nil {

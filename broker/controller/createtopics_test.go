@@ -179,6 +179,20 @@ func TestClusterCapOnPartitions(t *testing.T) {
 	}
 }
 
+func TestARefusalNamesTheLimitOfTheMachine(t *testing.T) {
+	b := openWithRoom(t, 10, "LimitNOFILE in the unit")
+	b.mustCreate(topic("a", 6, 1))
+	got := b.create(topic("b", 4, 1), topic("c", 1, 1))
+	b.check("b", got[0].ErrorCode, got[0].ErrorMessage, 0, "")
+	b.check("c", got[1].ErrorCode, got[1].ErrorMessage, 44, "The cluster would have 11 partitions, which is more than its limit of 10: LimitNOFILE in the unit.")
+	if r := b.partitions("a", 7); r.ErrorCode != 44 {
+		t.Errorf("an 11th partition: error %d", r.ErrorCode)
+	}
+	if n, err := b.EnsureInternal("__consumer_offsets", 5, nil); err != nil || n != 5 {
+		t.Errorf("a topic that the broker needs: %d partitions, %v", n, err)
+	}
+}
+
 func TestFailedLogIsARetriableErrorForEveryTopic(t *testing.T) {
 	b := open(t, nil)
 	b.log.AppendError = errors.New("no space left on device")
