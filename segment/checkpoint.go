@@ -165,10 +165,19 @@ func (d *Dir) checkpointRound(cut bool) bool {
 			points = append(points, c)
 		}
 	}
+	written := points[:0]
 	for _, c := range points {
-		recyclable = c.log.awaitWritten(c) && recyclable
+		if c.log.awaitWritten(c) {
+			written = append(written, c)
+		} else {
+			recyclable = false
+		}
 	}
+	points = written
 	d.keeper.drain() // segments that were rolled are sealed: recovery points must not pass others
+	if d.offline() != nil {
+		return false // what failed may be what is relied on below; asking again would not tell
+	}
 	for _, c := range points {
 		if c.snapshot != nil && replaceFile(d.disk, c.path, c.snapshot, false) != nil {
 			c.snapshot = nil // the next start looks through more; that is all
@@ -176,6 +185,9 @@ func (d *Dir) checkpointRound(cut bool) bool {
 	}
 	if err := d.flushWritten(points); err != nil {
 		d.fail(err)
+		return false
+	}
+	if d.offline() != nil {
 		return false
 	}
 	for _, c := range points {
@@ -196,8 +208,8 @@ func (d *Dir) checkpointRound(cut bool) bool {
 		}
 	}
 	d.stats.rounds.Add(1)
-	if !recyclable || generation == 0 {
-		return recyclable
+	if !recyclable || generation == 0 || d.offline() != nil {
+		return recyclable && d.offline() == nil
 	}
 	if err := d.journal.Recycle(generation); err != nil {
 		d.fail(err)
@@ -222,7 +234,13 @@ func (l *Log) beginCheckpoint() (c *checkpoint, ok bool) {
 		return nil, true
 	}
 	c = &checkpoint{log: l, offset: end}
-	if l.sinceSnapshot >= snapshotBytes {
+	if unborn := l.first(func(s *segment) bool { return !s.named }); unborn != nil {
+		// It waits for its name, on a full disk for long, and nothing of it is committed.
+		if unborn.baseOffset <= l.recoveryPoint {
+			return nil, true
+		}
+		c.offset = unborn.baseOffset
+	} else if l.sinceSnapshot >= snapshotBytes {
 		c.snapshot = l.producers.AppendSnapshot(nil)
 		c.path = filepath.Join(l.path, baseName(end)+snapshotSuffix)
 		l.sinceSnapshot = 0

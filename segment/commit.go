@@ -51,10 +51,13 @@ func (w *writer) commitForm(l *Log) form {
 		l.commitAsync()
 	}
 	if l.flushTarget > l.durable.Load() {
-		if seg := l.firstUnwritten(); seg != nil && seg.writtenOffset < l.flushTarget {
+		if seg := l.firstUnspilled(); seg != nil && seg.writtenOffset < l.flushTarget {
 			return noCommit // its spill comes first
 		}
-		return flushOnly
+		if l.first(func(s *segment) bool { return s.flushed < s.written }) != nil {
+			return flushOnly
+		}
+		l.durable.Store(l.flushTarget) // a checkpoint has been quicker
 	}
 	seg := l.firstUncommitted()
 	if seg == nil || !seg.named {

@@ -27,6 +27,10 @@ func (l *Log) Delete() error {
 		return ErrClosed
 	}
 	l.closed = true
+	l.idle.Broadcast()
+	for l.cutting { // it gives up, or is done soon
+		l.idle.Wait()
+	}
 	l.waitLanded()
 	l.idle.Broadcast()
 	// No job may be half way when the name becomes free: it would touch files of a log made anew under it.

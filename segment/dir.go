@@ -392,9 +392,12 @@ func (d *Dir) offline() error {
 
 // fail takes the dir offline for good: nothing is acknowledged any more. Every log's owner is told. No lock is held.
 func (d *Dir) fail(err error) {
-	if !d.failure.CompareAndSwap(nil, &err) {
-		return
+	if d.failure.CompareAndSwap(nil, &err) {
+		d.tellFailed(err)
 	}
+}
+
+func (d *Dir) tellFailed(err error) {
 	d.log.Error("log dir offline", "dir", d.opts.Path, "err", err)
 	for _, l := range d.all() {
 		l.mu.Lock()
@@ -408,7 +411,11 @@ func (d *Dir) fail(err error) {
 }
 
 // failSoon is fail for callers that hold a lock.
-func (d *Dir) failSoon(err error) { go d.fail(err) }
+func (d *Dir) failSoon(err error) {
+	if d.failure.CompareAndSwap(nil, &err) {
+		go d.tellFailed(err)
+	}
+}
 
 // Engine names the engine that writes and why it was chosen.
 func (d *Dir) Engine() string { return d.engineName }

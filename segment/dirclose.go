@@ -39,8 +39,11 @@ func (d *Dir) Close() error {
 	if err := d.disk.Syncfs(int(d.lock.Fd())); err != nil {
 		errs = append(errs, fmt.Errorf("syncfs: %w", err))
 	}
-	if errors.Join(errs...) == nil {
-		for _, l := range logs {
+	abandoned := false
+	for _, l := range logs {
+		if l.abandoned {
+			abandoned = true
+		} else if errors.Join(errs...) == nil && d.Err() == nil {
 			l.closedCleanly()
 		}
 	}
@@ -51,7 +54,7 @@ func (d *Dir) Close() error {
 	if err := d.compaction.write(); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, d.journal.Close(errors.Join(errs...) != nil || d.Err() != nil))
+	errs = append(errs, d.journal.Close(abandoned || errors.Join(errs...) != nil || d.Err() != nil))
 	err := errors.Join(errs...)
 	if err == nil && d.Err() == nil {
 		err = d.leaveMarker(logs)

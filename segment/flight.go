@@ -63,10 +63,6 @@ func (f *flight) prepareSpill(l *Log) bool {
 // prepareFlush fills in a flush of the oldest segment with unflushed bytes.
 func (f *flight) prepareFlush(l *Log) bool {
 	seg := l.first(func(s *segment) bool { return s.flushed < s.written })
-	if seg == nil { // a checkpoint has been quicker
-		l.durable.Store(max(l.durable.Load(), l.flushTarget))
-		return false
-	}
 	if !f.begin(l, seg, flushOnly) {
 		return false
 	}

@@ -127,7 +127,7 @@ func (l *Log) tend(expire bool) (gain bool) {
 	}
 	now := l.dir.nowMs()
 	l.tail.rest(idleSlab)
-	if l.unflushed > 0 && l.cfg.FlushMs > 0 && now-l.unflushedAt >= l.cfg.FlushMs {
+	if l.cfg.Durability == Async && l.unflushed > 0 && l.cfg.FlushMs > 0 && now-l.unflushedAt >= l.cfg.FlushMs {
 		l.flushTarget, l.unflushed = l.end.Load(), 0
 		l.submit()
 	}

@@ -267,3 +267,53 @@ func TestReplayToADirectoryWithoutATopicID(t *testing.T) {
 		t.Errorf("%d batches", n)
 	}
 }
+
+// What failed while a checkpoint is taken may be what it relies on: no recovery point passes it, and the journal keeps
+// what was acknowledged.
+func TestNoRecoveryPointPassesWhatCouldNotBeWritten(t *testing.T) {
+	h := onJournal(t)
+	disk := segmenttest.NewDisk()
+	h.opts.Disk = disk
+	h.opts.CheckpointBytes = 4 << 10
+	d := h.open()
+	a := h.log(d, "a")
+	a.append(build(t, 1, 1000, h.nowMs()))
+	a.settle()
+	disk.FailNext(nil, unix.EIO) // the turn passes, the spill that the checkpoint asks for does not
+	a.append(build(t, 1, 8000, h.nowMs()))
+	a.awaitFailure()
+	d.Close()
+	seen := a.durableSeen()
+	h.crash()
+	h.opts.Disk = nil
+	if n := h.log(h.open(), "a").contents(); int64(len(n)) < seen {
+		t.Errorf("%d batches of %d that were acknowledged", len(n), seen)
+	}
+}
+
+// A topic is switched between policies while it is written: nothing hangs, nobody waits in vain.
+func TestDurabilityChangesUnderWay(t *testing.T) {
+	onEach(t, func(t *testing.T, h *harness) {
+		h.cfg.FlushMessages, h.cfg.FlushMs = 3, 1
+		d := h.open()
+		l := h.log(d, "t")
+		for i := range 200 {
+			l.append(build(t, 1, 500, h.nowMs()))
+			if i%7 == 0 {
+				cfg := h.cfg
+				if i%2 == 0 {
+					cfg.Durability = segment.Async
+				}
+				l.SetConfig(cfg)
+			}
+		}
+		l.SetConfig(h.cfg)
+		l.append(build(t, 1, 500, h.nowMs()))
+		l.settle()
+		waitFor(t, func() bool { return l.DurableOffset() == l.EndOffset() })
+		h.crash()
+		if n := len(h.log(h.open(), "t").contents()); n != 201 {
+			t.Errorf("%d batches", n)
+		}
+	})
+}

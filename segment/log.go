@@ -82,6 +82,8 @@ type Log struct {
 	cutting  bool // Truncate is changing files
 	closing  bool // Dir.Close has begun
 	closed   bool // deleted or closed
+	// abandoned: closed with batches that found no space for their segment; the files are as after a crash.
+	abandoned bool
 }
 
 // Topic and Partition name the log.
@@ -114,14 +116,19 @@ func (l *Log) sizeLocked() (n int64) {
 // SetConfig changes the configuration from the next append on.
 func (l *Log) SetConfig(c LogConfig) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cfg.Durability == Async && c.Durability != Async {
+	was, is := l.cfg.Durability, c.Durability
+	if was == Async && is != Async {
 		l.commitAsync()
-		l.flushTarget = l.end.Load()
+		l.flushTarget, l.unflushed = l.end.Load(), 0
 		l.submit()
 	}
 	l.cfg = c
 	l.producers.SetExpiration(c.ProducerExpirationMs)
+	end := l.end.Load()
+	l.mu.Unlock()
+	if was != Async && is == Async {
+		l.notifyDurable(end) // nothing is to come that would tell those who wait
+	}
 }
 
 // Producers describes the active producer ids, the one that has been silent longest first.

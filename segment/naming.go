@@ -160,7 +160,7 @@ func (c newcomer) abandon() {
 	l := c.log
 	l.mu.Lock()
 	lost := l.end.Load() - c.seg.baseOffset
-	l.closed = true
+	l.closed, l.abandoned = true, true
 	l.idle.Broadcast()
 	l.mu.Unlock()
 	l.dir.log.Error("disk is full; records that wait for a segment are not written", "file", c.seg.path+logSuffix, "records", lost)

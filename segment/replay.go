@@ -104,7 +104,10 @@ func (d *Dir) replayLog(name string, entries []journal.Entry, flush func(fd int)
 	path := filepath.Join(d.opts.Path, name)
 	id, err := readTopicID(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted
+		if _, serr := os.Lstat(path); errors.Is(serr, fs.ErrNotExist) {
+			return nil // deleted
+		}
+		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	if errors.Is(err, ErrCorrupt) {
 		// The log will not open before somebody has mended the file; what it was acknowledged is kept until then.

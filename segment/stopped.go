@@ -74,7 +74,7 @@ func (s *stopped) forget(tp topicPartition) *stoppedLog {
 // stoppedAs describes a log that was closed, nil if its files have to be looked at by the next start.
 func (l *Log) stoppedAs(doomed map[string]bool) *stoppedLog {
 	n := len(l.segments)
-	if n == 0 || l.absent || l.path != l.dir.logPath(topicPartition{l.topic, l.partition}) || doomed[l.path] {
+	if n == 0 || l.absent || l.abandoned || l.path != l.dir.logPath(topicPartition{l.topic, l.partition}) || doomed[l.path] {
 		return nil
 	}
 	s := &stoppedLog{topic: l.topic, partition: l.partition, topicID: l.opts.TopicID, epochs: l.epochs.entries}

@@ -47,6 +47,9 @@ func (l *Log) Truncate(offset int64) error {
 	l.cutting = true
 	err := l.leaveJournal()
 	l.waitLanded()
+	if err == nil && (l.closed || l.closing) {
+		err = ErrClosed
+	}
 	if err == nil {
 		err = l.cutAt(offset)
 	}

@@ -219,9 +219,9 @@ func (w *writer) startCommit(l *Log) {
 		l.writing = l.writing || ok
 	case flushOnly:
 		ok = f.prepareFlush(l)
-	case viaJournal:
-		l.queued = true
-		w.small.push(l)
+	default:
+		// What it was queued for is done or has to wait, and what was handed in meanwhile was not looked at.
+		w.enqueue(l)
 		return
 	}
 	if !ok {

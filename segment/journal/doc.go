@@ -12,11 +12,12 @@
 // A file is a run of turns from its beginning on, each padded with zeros to a multiple of 4 KiB. Numbers are
 // little-endian.
 //
-//	turn   magic[8] crc32c[4] length[4] generation[8] sequence[8] entries[4] zero[4], then the entries
+//	turn   magic[8] crc32c[4] length[4] generation[8] sequence[8] entries[4] zero[4] salt[8], then the entries
 //	entry  length[4] nameLength[2] zero[2] topicID[16] segment[8] position[8] end[8], name, then length bytes
 //
 // The CRC covers everything behind it. Length is the turn without its padding. All turns of a file have the same
-// generation, which is higher each time a file is taken into use, and sequences rise by one from turn to turn, over the
+// generation, which is higher each time a file is taken into use, and the same random salt, so that a record made to look
+// like a turn is not taken for one. Sequences rise by one from turn to turn, over the
 // files too. An entry is physical: bytes [position, position+length) of the segment with that base offset in the partition
 // directory name. It ends at a batch boundary; end is the offset behind it.
 //

@@ -19,11 +19,11 @@ type Files interface {
 
 // file is one journal file. Its blocks have all been written, so that a write in it changes no metadata.
 type file struct {
-	path       string
-	fd         int
-	size       int64
-	used       int64
-	generation uint64
+	path string
+	fd   int
+	size int64
+	used int64
+	use
 }
 
 // create makes a file of zeros, on the disk.

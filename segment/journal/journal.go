@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -111,11 +112,11 @@ func (j *Journal) Place(t *Turn) Place {
 		j.current = j.spare[last]
 		j.spare = j.spare[:last]
 		j.generation++
-		j.current.generation = j.generation
+		j.current.use = use{j.generation, rand.Uint64()}
 	}
 	f := j.current
 	j.sequence++
-	p := Place{Fd: f.fd, Offset: f.used, Bytes: t.seal(f.generation, j.sequence), Generation: f.generation}
+	p := Place{Fd: f.fd, Offset: f.used, Bytes: t.seal(f.use, j.sequence), Generation: f.generation}
 	f.used += n
 	j.landed.Broadcast()
 	return p
@@ -202,7 +203,7 @@ func (j *Journal) Recycle(generation uint64) error {
 		}
 		j.mu.Lock()
 		j.full = j.full[1:]
-		f.used, f.generation = 0, 0
+		f.used, f.use = 0, use{}
 		if f.size < j.largest() {
 			j.files--
 			j.mu.Unlock()

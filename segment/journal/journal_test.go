@@ -252,3 +252,28 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
+
+// Records that look like a turn, in the rest of a file, are not taken for one.
+func TestRecordsThatLookLikeATurn(t *testing.T) {
+	dir := t.TempDir()
+	x := newTester(t, dir, 64<<10)
+	if err := x.j.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	forger := newTester(t, t.TempDir(), 64<<10)
+	if err := forger.j.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	a := x.add("topic-0", 100)
+	p := x.write(t)
+	for range 5 { // a higher sequence, the same generation
+		forger.add("victim-0", 1000)
+		forged := forger.write(t)
+		if _, err := unix.Pwrite(p.Fd, forged.Bytes, p.Offset+journal.Block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := x.scan(t); !equal(s.Entries, []journal.Entry{a}) {
+		t.Errorf("%d entries", len(s.Entries))
+	}
+}

@@ -80,15 +80,18 @@ func readUsed(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// parseTurns reads the turns of a file: those of the generation of its first one, in the order of their sequences. A
-// turn that is not whole ends them, unless another follows: then it is damage, and what follows counts.
+// parseTurns reads the turns of a file: those of the use that the first header speaks of, in the order of their sequences.
+// A turn that is not whole ends them, unless another follows: then it is damage, and what follows counts.
 func parseTurns(b []byte) (turns []turn) {
-	for len(b) > 0 {
+	u, ok := useOf(b)
+	if !ok {
+		return nil
+	}
+	for last := uint64(0); len(b) > 0; {
 		t, ok := parseTurn(b)
-		if n := len(turns); ok && (n == 0 || t.generation == turns[n-1].generation && t.sequence > turns[n-1].sequence) {
+		if ok && t.use == u && t.sequence > last {
 			turns = append(turns, t)
-		} else if n == 0 {
-			return nil
+			last = t.sequence
 		} else {
 			t.size = Block
 		}

@@ -12,8 +12,8 @@ const (
 	// Block is the alignment of turns in a file, and of their memory, bytes.
 	Block = 4096
 
-	magic       = "MILLJRN1"
-	turnHeader  = 40
+	magic       = "MILLJRN2"
+	turnHeader  = 48
 	entryHeader = 48
 	// maxName is the longest name of a partition directory, bytes.
 	maxName = 255
@@ -87,14 +87,15 @@ func (t *Turn) Add(e *Entry, n int) []byte {
 func (t *Turn) Size() int { return int(padded(t.n)) }
 
 // seal completes the turn for its place and returns what is to be written there.
-func (t *Turn) seal(generation, sequence uint64) []byte {
+func (t *Turn) seal(u use, sequence uint64) []byte {
 	h := t.mem[:turnHeader]
 	copy(h, magic)
 	binary.LittleEndian.PutUint32(h[12:], uint32(t.n))
-	binary.LittleEndian.PutUint64(h[16:], generation)
+	binary.LittleEndian.PutUint64(h[16:], u.generation)
 	binary.LittleEndian.PutUint64(h[24:], sequence)
 	binary.LittleEndian.PutUint32(h[32:], t.entries)
 	binary.LittleEndian.PutUint32(h[36:], 0)
+	binary.LittleEndian.PutUint64(h[40:], u.salt)
 	binary.LittleEndian.PutUint32(h[8:], crc32.Checksum(t.mem[12:t.n], castagnoli))
 	out := t.mem[:padded(t.n)]
 	clear(out[t.n:])
@@ -106,17 +107,30 @@ func (t *Turn) Reset() { t.n, t.entries = turnHeader, 0 }
 
 func padded(n int) int64 { return (int64(n) + Block - 1) / Block * Block }
 
+// use is one use of a file from its beginning on. Turns of another use, and records that look like turns, do not have
+// its salt.
+type use struct{ generation, salt uint64 }
+
 // turn is a turn that was read.
 type turn struct {
-	generation, sequence uint64
-	size                 int64 // in the file, padding included
-	body                 []byte
-	entries              int
+	use
+	sequence uint64
+	size     int64 // in the file, padding included
+	body     []byte
+	entries  int
+}
+
+// useOf is the use that a header speaks of, be the turn whole or not. False: it is no header.
+func useOf(b []byte) (u use, ok bool) {
+	if len(b) < turnHeader || string(b[:8]) != magic {
+		return u, false
+	}
+	return use{binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[40:])}, true
 }
 
 // parseTurn reads the turn that b begins with. False: there is none, or not all of it.
 func parseTurn(b []byte) (t turn, ok bool) {
-	if len(b) < turnHeader || string(b[:8]) != magic {
+	if t.use, ok = useOf(b); !ok {
 		return t, false
 	}
 	n := int64(binary.LittleEndian.Uint32(b[12:]))
@@ -126,13 +140,11 @@ func parseTurn(b []byte) (t turn, ok bool) {
 	if crc32.Checksum(b[12:n], castagnoli) != binary.LittleEndian.Uint32(b[8:]) {
 		return t, false
 	}
-	return turn{
-		generation: binary.LittleEndian.Uint64(b[16:]),
-		sequence:   binary.LittleEndian.Uint64(b[24:]),
-		entries:    int(binary.LittleEndian.Uint32(b[32:])),
-		size:       padded(int(n)),
-		body:       b[turnHeader:n],
-	}, true
+	t.sequence = binary.LittleEndian.Uint64(b[24:])
+	t.entries = int(binary.LittleEndian.Uint32(b[32:]))
+	t.size = padded(int(n))
+	t.body = b[turnHeader:n]
+	return t, true
 }
 
 // appendTo appends the entries. Their data is part of what was read. A turn with a valid CRC that makes no sense was
