@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"millrace/bench/internal/result"
 )
 
@@ -90,6 +92,8 @@ func (b *bench) measure(ctx context.Context, p *peer, t trial, each func(phase, 
 			}
 		}
 	}
+	// What the one before left to the page cache is not to be written at the cost of this one.
+	unix.Sync()
 	names, topic := []string{}, ""
 	fresh := func() string {
 		names = append(names, b.newTopic())
