@@ -43,12 +43,19 @@ func Scan(dir string) (s Scanned, err error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b []turn) int { return cmp.Compare(a[0].generation, b[0].generation) })
+	return join(files)
+}
+
+// join puts the turns of files in the order they were written together.
+func join(files [][]turn) (s Scanned, err error) {
 	last := uint64(0)
 	for i := range files {
 		for k := range files[i] {
 			t := &files[i][k]
 			if last != 0 && t.sequence > last+1 {
 				s.Missing += t.sequence - last - 1
+			} else if last == 0 && t.behindDamage {
+				s.Missing++
 			}
 			last = t.sequence
 			s.Turns++
@@ -61,6 +68,15 @@ func Scan(dir string) (s Scanned, err error) {
 		s.Bytes += int64(len(s.Entries[i].Data))
 	}
 	return s, nil
+}
+
+// ReadFile reads one journal file.
+func ReadFile(path string) (s Scanned, err error) {
+	content, err := readUsed(path)
+	if err != nil {
+		return s, err
+	}
+	return join([][]turn{parseTurns(content)})
 }
 
 // readUsed reads a file, or nothing if it does not begin with a turn.
@@ -87,13 +103,15 @@ func parseTurns(b []byte) (turns []turn) {
 	if !ok {
 		return nil
 	}
+	damaged := false
 	for last := uint64(0); len(b) > 0; {
 		t, ok := parseTurn(b)
 		if ok && t.use == u && t.sequence > last {
+			t.behindDamage = damaged && last == 0
 			turns = append(turns, t)
 			last = t.sequence
 		} else {
-			t.size = Block
+			t.size, damaged = Block, true
 		}
 		b = b[min(t.size, int64(len(b))):]
 	}

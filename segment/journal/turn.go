@@ -118,6 +118,8 @@ type turn struct {
 	size     int64 // in the file, padding included
 	body     []byte
 	entries  int
+	// behindDamage: it is the first whole one of its file, and there was another before it.
+	behindDamage bool
 }
 
 // useOf is the use that a header speaks of, be the turn whole or not. False: it is no header.

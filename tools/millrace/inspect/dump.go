@@ -60,6 +60,10 @@ func dumpFile(w io.Writer, path string, records bool) error {
 		return dumpProperties(w, path)
 	case partitionMetadataFile:
 		return dumpPartitionMetadata(w, path)
+	case journalFile:
+		return dumpJournal(w, path)
+	case stoppedFile:
+		return dumpStopped(w, path)
 	case cleanShutdownFile:
 		return dumpText(w, path)
 	}

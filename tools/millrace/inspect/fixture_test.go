@@ -28,8 +28,8 @@ func logDir(t *testing.T) string {
 	}
 	write(t, filepath.Join(p, "partition.metadata"), []byte("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n"))
 	write(t, filepath.Join(p, "leader-epoch-checkpoint"), []byte("0\n2\n0 0\n4 6\n"))
-	segment(t, p, 0, 0, 0)
-	segment(t, p, 6, 4, 4096)
+	writeSegment(t, p, 0, 0, 0)
+	writeSegment(t, p, 6, 4, 4096)
 	state := producer.New(1 << 40)
 	state.Update(records(t, 0, 0, batch.None), 0, 1)
 	if err := state.WriteSnapshot(filepath.Join(p, name(6)+".snapshot")); err != nil {
@@ -40,8 +40,8 @@ func logDir(t *testing.T) string {
 
 func name(base int64) string { return fmt.Sprintf("%020d", base) }
 
-// segment writes two batches and the indexes that point to the second, followed by zeros.
-func segment(t *testing.T, dir string, base int64, epoch int32, zeros int) {
+// writeSegment writes two batches and the indexes that point to the second, followed by zeros.
+func writeSegment(t *testing.T, dir string, base int64, epoch int32, zeros int) {
 	t.Helper()
 	first, second := records(t, base, epoch, batch.None), records(t, base+3, epoch, batch.Zstd)
 	log := append(append([]byte(nil), first...), second...)

@@ -21,10 +21,15 @@ const (
 	propertiesFile
 	partitionMetadataFile
 	cleanShutdownFile
+	journalFile
+	stoppedFile
 	ignoredFile // .lock and leftovers that the next start removes
 )
 
 func kindOf(path string) kind {
+	if filepath.Base(filepath.Dir(path)) == ".journal" {
+		return journalFile
+	}
 	name := strings.TrimSuffix(filepath.Base(path), ".deleted")
 	switch name {
 	case "leader-epoch-checkpoint":
@@ -35,6 +40,8 @@ func kindOf(path string) kind {
 		return partitionMetadataFile
 	case ".kafka_cleanshutdown":
 		return cleanShutdownFile
+	case ".millrace_stopped":
+		return stoppedFile
 	case ".lock":
 		return ignoredFile
 	}

@@ -42,6 +42,12 @@ func verifyLogDir(path string, entries []os.DirEntry, r *Report) error {
 			}
 			continue
 		}
+		if e.Name() == ".journal" {
+			if err := verifyJournalDir(child, r); err != nil {
+				return err
+			}
+			continue
+		}
 		if _, _, ok := partitionDir(child); !ok {
 			continue // lost+found, a partition on its way to deletion, an orphan
 		}
@@ -158,6 +164,10 @@ func verifyFile(path string, r *Report) error {
 		return verifyProperties(path, r)
 	case partitionMetadataFile:
 		return verifyPartitionMetadata(path, r)
+	case journalFile:
+		return verifyJournal(path, r)
+	case stoppedFile:
+		return verifyStopped(path, r)
 	case cleanShutdownFile:
 		return nil
 	}

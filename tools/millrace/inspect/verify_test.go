@@ -80,7 +80,7 @@ func TestEachDamageIsALine(t *testing.T) {
 
 func TestMissingSegmentIsDamage(t *testing.T) {
 	dir := logDir(t)
-	segment(t, filepath.Join(dir, "events-0"), 20, 4, 0)
+	writeSegment(t, filepath.Join(dir, "events-0"), 20, 4, 0)
 	lines, _ := verify(t, dir, dir)
 	if len(lines) != 1 || !strings.Contains(lines[0], "begins at offset 20, the one before it ends before 12") {
 		t.Errorf("got %q", lines)
@@ -121,7 +121,7 @@ func TestCompactedPartitionsHaveGaps(t *testing.T) {
 	write(t, path, b)
 	write(t, filepath.Join(dir, "events-0", name(6)+".index"), nil)
 	write(t, filepath.Join(dir, "events-0", name(6)+".timeindex"), nil)
-	segment(t, filepath.Join(dir, "events-0"), 20, 4, 0)
+	writeSegment(t, filepath.Join(dir, "events-0"), 20, 4, 0)
 	for _, c := range []struct {
 		name, clean, horizons string
 		want                  []string
