@@ -108,7 +108,9 @@ func startWriters(t testing.TB, addr, name string, n, buffered int) *writers {
 		w.wg.Go(func() {
 			for k := 0; ctx.Err() == nil; k++ {
 				value := fmt.Sprintf("%s: %d-%d-%s", name, i, k, strings.Repeat("x", k%300))
+				w.wg.Add(1) // the client may tell of a record after it was closed
 				cl.Produce(ctx, &kgo.Record{Value: []byte(value)}, func(r *kgo.Record, err error) {
+					defer w.wg.Done()
 					if err == nil {
 						w.mu.Lock()
 						w.acked[value] = r.Offset
