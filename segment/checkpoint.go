@@ -3,9 +3,6 @@ package segment
 import (
 	"errors"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,124 +15,7 @@ const (
 	// behind the recovery point: small enough to be quick, large enough that ten thousand logs do not write a file each for
 	// every checkpoint.
 	snapshotBytes = 1 << 20
-	// syncEach is up to how many files are flushed by themselves. Beyond that the file system is, which may hold
-	// unwritten data of other programs too, but costs one flush.
-	syncEach = 64
 )
-
-// rounds is the dir's goroutine for checkpoints. In each round, for all logs at once:
-//
-//	the journal's file is ended, if it is nearly full or somebody waits for it to be recycled
-//	what is committed goes to the segment files, and is flushed
-//	producer snapshots are written where many bytes have passed since the last
-//	recovery points are advanced, on the disk
-//	the journal's files up to the one that was ended are free again
-//
-// It also makes journal files, which takes writing them.
-type rounds struct {
-	dir   *Dir
-	wake  chan struct{} // capacity 1
-	quit  chan struct{}
-	done  chan struct{}
-	asked atomic.Bool
-
-	due atomic.Bool // a round is wanted
-
-	mu      sync.Mutex
-	waiting []chan<- bool // of those who want the journal cut as well; they hear whether it was recycled
-
-	failedAt time.Time // when a journal file could not be made
-}
-
-func newRounds(d *Dir) *rounds {
-	return &rounds{dir: d, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
-}
-
-// ask has the goroutine look whether there is anything to do. Any goroutine, with any lock held.
-func (r *rounds) ask() {
-	if r.asked.Load() || r.asked.Swap(true) {
-		return
-	}
-	r.wake <- struct{}{} // there is room: nobody else has asked since the last look
-}
-
-// request asks for a round.
-func (r *rounds) request() {
-	if !r.due.Swap(true) {
-		r.ask()
-	}
-}
-
-// recycle waits for a round that ends the journal's file, and says whether everything that was in the journal
-// before was recycled. False: a log is being truncated, or the dir is offline or closed. No lock is held.
-func (r *rounds) recycle() bool {
-	answer := make(chan bool, 1)
-	r.mu.Lock()
-	r.waiting = append(r.waiting, answer)
-	r.mu.Unlock()
-	r.ask()
-	select {
-	case ok := <-answer:
-		return ok
-	case <-r.done:
-		return false
-	}
-}
-
-func (r *rounds) run() {
-	defer close(r.done)
-	for {
-		select {
-		case <-r.quit:
-			return
-		case <-r.wake:
-		}
-		r.asked.Store(false)
-		if r.dir.offline() == nil {
-			r.prepare()
-		}
-		r.mu.Lock()
-		waiting := r.waiting
-		r.waiting = nil
-		r.mu.Unlock()
-		due := r.due.Swap(false) || r.dir.journal.Full()
-		if !due && len(waiting) == 0 {
-			continue
-		}
-		ok := r.dir.offline() == nil && r.dir.checkpointRound(len(waiting) > 0)
-		for _, c := range waiting {
-			c <- ok
-		}
-		if !ok && r.dir.journal.Full() && r.dir.offline() == nil {
-			time.AfterFunc(roundAgain, r.ask)
-		}
-		r.prepare()
-	}
-}
-
-const (
-	// roundAgain is when a round that could not recycle the journal is repeated.
-	roundAgain = 50 * time.Millisecond
-	// prepareAgain is when a journal file that could not be made is tried again.
-	prepareAgain = 5 * time.Second
-)
-
-// prepare makes a journal file if one is wanting. Without one commits go to the segments.
-func (r *rounds) prepare() {
-	d := r.dir
-	if d.opts.Commit == commitDirect || !d.journal.Wanting() || time.Since(r.failedAt) < prepareAgain || d.reserveGone.Load() {
-		return
-	}
-	if err := d.journal.Prepare(); err != nil {
-		r.failedAt = time.Now()
-		d.log.Warn("no journal file; commits go to the segments", "dir", d.opts.Path, "err", err)
-	}
-}
-
-func (r *rounds) close() {
-	close(r.quit)
-	<-r.done
-}
 
 // checkpointDue counts n appended bytes and says whether the logs of the dir need a checkpoint.
 func (d *Dir) checkpointDue(n int) bool {
@@ -282,14 +162,19 @@ type unflushed struct {
 // flushWritten flushes the segment files that need it, and with them the snapshots.
 func (d *Dir) flushWritten(points []*checkpoint) error {
 	var files []unflushed
-	snapshots := 0
+	var snapshots []*checkpoint
 	for _, c := range points {
 		files = c.log.unflushedFiles(files)
 		if c.snapshot != nil {
-			snapshots++
+			snapshots = append(snapshots, c)
 		}
 	}
-	err := d.flushFiles(files, points, snapshots)
+	err := d.flushAll(len(files)+len(snapshots), func(i int) error {
+		if i < len(files) {
+			return d.disk.Fsync(files[i].out.fd)
+		}
+		return snapshots[i-len(files)].flushSnapshot(d.disk)
+	})
 	for _, f := range files {
 		f.out.Release()
 		if err == nil {
@@ -299,44 +184,16 @@ func (d *Dir) flushWritten(points []*checkpoint) error {
 	return err
 }
 
-func (d *Dir) flushFiles(files []unflushed, points []*checkpoint, snapshots int) error {
-	if len(files)+snapshots > syncEach {
-		return d.disk.Syncfs(int(d.lock.Fd()))
+// flushSnapshot flushes the snapshot that was written. A log that was deleted meanwhile took it along.
+func (c *checkpoint) flushSnapshot(disk Disk) error {
+	err := syncFile(disk, c.path)
+	if err == nil {
+		err = syncDir(disk, filepath.Dir(c.path))
 	}
-	var wg sync.WaitGroup
-	errs := make([]error, len(files)+snapshots)
-	slots := make(chan struct{}, nameAtOnce)
-	each := func(i int, flush func() error) {
-		slots <- struct{}{}
-		wg.Go(func() {
-			errs[i] = flush()
-			<-slots
-		})
+	if errors.Is(err, unix.ENOENT) {
+		return nil
 	}
-	n := 0
-	for _, f := range files {
-		each(n, func() error { return d.disk.Fsync(f.out.fd) })
-		n++
-	}
-	for _, c := range points {
-		if c.snapshot == nil {
-			continue
-		}
-		each(n, func() error {
-			// A log that was deleted meanwhile took its snapshot along.
-			err := syncFile(d.disk, c.path)
-			if err == nil {
-				err = syncDir(d.disk, filepath.Dir(c.path))
-			}
-			if errors.Is(err, unix.ENOENT) {
-				err = nil
-			}
-			return err
-		})
-		n++
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return err
 }
 
 // unflushedFiles appends the log's files that have to be flushed, with a reference to each.
@@ -425,7 +282,7 @@ func (l *Log) isClosing() bool {
 }
 
 // advanceRecoveryPoint notes that everything below offset is on the disk and need not be read at the next start.
-// Under l.mu. The file is written when the keeper is done with what it has.
+// Under l.mu. The file is written at the end of the round, or when the keeper is done with what it has.
 func (l *Log) advanceRecoveryPoint(offset int64) {
 	if offset > l.recoveryPoint {
 		l.recoveryPoint = offset

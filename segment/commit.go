@@ -132,12 +132,11 @@ func (l *Log) firstUnflushed() *segment {
 }
 
 // committedTo advances the log to a batch boundary whose bytes are durable. Under Log.mu.
-func (l *Log) committedTo(m mark) (durable int64) {
+func (l *Log) committedTo(m mark) {
 	if m.pos > m.seg.committed { // unless the log became Async meanwhile
 		m.seg.committed, m.seg.committedOffset = m.pos, m.offset
 	}
 	l.marks.written(m)
 	l.points.add(m)
 	l.durable.Store(m.offset)
-	return m.offset
 }

@@ -3,7 +3,6 @@ package segment
 import (
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // Close drains and flushes all logs, cuts files to size, writes producer snapshots and checkpoints and, if all went
@@ -34,7 +33,7 @@ func (d *Dir) Close() error {
 	if d.reserveGone.Load() || d.full() {
 		d.releaseReserve() // what makes the next start quick is worth it, and the reserve is made anew then
 	}
-	errs = append(errs, closeAll(logs)...)
+	errs = append(errs, atOnce(len(logs), func(i int) error { return logs[i].close() }))
 	d.writer.close()
 	if err := d.disk.Syncfs(int(d.lock.Fd())); err != nil {
 		errs = append(errs, fmt.Errorf("syncfs: %w", err))
@@ -67,22 +66,4 @@ func (d *Dir) Close() error {
 		return fmt.Errorf("close log dir %s: %w", d.opts.Path, err)
 	}
 	return nil
-}
-
-// closeAtOnce is how many logs are closed at the same time.
-const closeAtOnce = 16
-
-func closeAll(logs []*Log) []error {
-	errs := make([]error, len(logs))
-	slots := make(chan struct{}, closeAtOnce)
-	var wg sync.WaitGroup
-	for i, l := range logs {
-		slots <- struct{}{}
-		wg.Go(func() {
-			errs[i] = l.close()
-			<-slots
-		})
-	}
-	wg.Wait()
-	return errs
 }

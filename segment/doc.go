@@ -44,7 +44,7 @@
 //	                asked not to. The exceptions are the first append to a log since start, which opens its files,
 //	                and one that fills a segment before the keeper has made the next file
 //	writer          all writes of log files and of the journal of the dir (writer.go)
-//	rounds          checkpoints, and makes journal files (checkpoint.go)
+//	rounds          takes checkpoints and makes journal files (rounds.go, checkpoint.go)
 //	keeper          creates, names, extends and seals segments, deletes files (keeper.go)
 //	housekeeping    a ticker that asks for the above (housekeeping.go)
 //	scrubber        reads sealed segments again and notes damaged ranges (scrub.go)
@@ -82,6 +82,7 @@
 // # Durability
 //
 // Flush: durable means on the disk. Async: durable means appended; the same writer writes to the segments in the background,
-// never to the journal, and flushes by flush.messages, flush.ms and at checkpoints. Replicated: with one replica there is nobody else to hold the data, so
-// it is Flush.
+// never to the journal, and flushes by
+// flush.messages, flush.ms and at checkpoints. Replicated: with one replica there is nobody else to hold the data, so it is
+// Flush.
 package segment

@@ -94,30 +94,31 @@ func (f *flight) gather(l *Log) {
 	f.op.Kind, f.op.Off, f.op.Iov, f.op.Bytes = uring.Write, from, f.iov, int(bytes)
 }
 
-// completed advances the log past the finished operation. It returns the new durable offset or -1.
-func (f *flight) completed() int64 {
+// completed advances the log past the finished operation. It returns the new durable offset, -1 if that is as it was.
+func (f *flight) completed() (durable int64) {
 	l, seg := f.log, f.seg
-	switch f.form {
-	case flushOnly:
+	if f.form == flushOnly {
 		seg.flushed = max(seg.flushed, f.upTo.pos)
 		l.durable.Store(max(l.durable.Load(), f.upTo.offset))
 		return f.upTo.offset
-	case viaSegment:
+	}
+	l.wrote(f.upTo)
+	durable = -1
+	if f.form == viaSegment {
 		// Such a write may reach the disk without a flush of what the device holds of others: what was spilled before
 		// it is on the disk only if it was flushed.
 		if seg.flushed == f.from {
 			seg.flushed = f.upTo.pos
 		}
+		l.committedTo(f.upTo)
+		durable = f.upTo.offset
 		l.dir.stats.directCommits.Add(1)
-		defer l.sealWhenWritten(seg)
-		l.wrote(f.upTo)
-		return l.committedTo(f.upTo)
+	} else {
+		l.dir.stats.spills.Add(1)
+		l.dir.stats.spilledBytes.Add(f.upTo.pos - f.from)
 	}
-	l.dir.stats.spills.Add(1)
-	l.dir.stats.spilledBytes.Add(f.upTo.pos - f.from)
-	l.wrote(f.upTo)
 	l.sealWhenWritten(seg)
-	return -1
+	return durable
 }
 
 // wrote advances what is in the segment's file.

@@ -3,7 +3,7 @@ package segment
 import "sync"
 
 // keeper is the dir's goroutine for what must not stall an appender or the writer: making, naming, extending and
-// sealing files, snapshots, checkpoints. Jobs lock logs themselves.
+// sealing files, and the snapshots of rolled segments. Jobs lock logs themselves.
 //
 // Order matters: the jobs of later run in the order they were handed in, so that a recovery point never passes
 // a segment that is not sealed or a snapshot that is not written. The jobs of soon overtake them; somebody waits for them.

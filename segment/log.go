@@ -26,7 +26,7 @@ type Log struct {
 	failed   atomic.Bool // OnFailed was called
 
 	mu     sync.Mutex
-	idle   sync.Cond // signalled when inFlight or cutting ends; uses mu
+	idle   sync.Cond // signalled when anything ends that is waited for; uses mu
 	path   string    // partition directory
 	absent bool      // there is no directory yet, since nothing was appended
 	idNs   int64     // when partition.metadata was changed last, as far as it is known

@@ -6,9 +6,6 @@ import (
 	"sync"
 )
 
-// nameAtOnce is how many directories are synced at the same time; the disk merges their flushes.
-const nameAtOnce = 16
-
 // newcomer is a segment whose file has to get its name and a durable directory entry before it is written.
 type newcomer struct {
 	log  *Log
@@ -45,16 +42,10 @@ func (n *naming) run() {
 	n.mu.Unlock()
 	errs := make([]error, len(batch))
 	fresh := make([]bool, len(batch))
-	slots := make(chan struct{}, nameAtOnce)
-	var wg sync.WaitGroup
-	for i := range batch {
-		slots <- struct{}{}
-		wg.Go(func() {
-			fresh[i], errs[i] = batch[i].name()
-			<-slots
-		})
-	}
-	wg.Wait()
+	_ = atOnce(len(batch), func(i int) error {
+		fresh[i], errs[i] = batch[i].name()
+		return nil
+	})
 	var rootErr error
 	for _, f := range fresh {
 		if f {

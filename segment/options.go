@@ -68,7 +68,8 @@ type LogOptions struct {
 	TopicID [16]byte
 	Config  LogConfig
 	// OnDurable is called on the writer goroutine after a write (or, with Async, on the appending
-	// goroutine after the append): every record below offset counts as written. Offsets never go
+	// goroutine after the append, and by SetConfig when it makes a log Async): every record below
+	// offset counts as written. Offsets never go
 	// back as long as, with Async, the caller appends to a log from one goroutine at a time. It must
 	// not block and must not call into the log's append path.
 	OnDurable func(offset int64)

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sync"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -72,30 +73,16 @@ func (d *Dir) replay(entries []journal.Entry) error {
 	for _, e := range entries {
 		byName[e.Name] = append(byName[e.Name], e)
 	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var errs []error
-	slots := make(chan struct{}, nameAtOnce)
-	flush, together := d.disk.Fsync, len(byName) > syncEach
+	names := slices.Collect(maps.Keys(byName))
+	flush, together := d.disk.Fsync, len(names) > syncEach
 	if together {
 		flush = func(int) error { return nil }
 	}
-	for name, of := range byName {
-		slots <- struct{}{}
-		wg.Go(func() {
-			if err := d.replayLog(name, of, flush); err != nil {
-				mu.Lock()
-				errs = append(errs, err)
-				mu.Unlock()
-			}
-			<-slots
-		})
+	err := atOnce(len(names), func(i int) error { return d.replayLog(names[i], byName[names[i]], flush) })
+	if err == nil && together {
+		err = d.disk.Syncfs(int(d.lock.Fd()))
 	}
-	wg.Wait()
-	if together && len(errs) == 0 {
-		return d.disk.Syncfs(int(d.lock.Fd()))
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 // replayLog writes the entries of one partition directory: what is above the recovery point, of the topic that has

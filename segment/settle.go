@@ -44,7 +44,7 @@ func (d *Dir) SettleRecovered() error {
 }
 
 func (d *Dir) settle(logs []*Log) error {
-	if err := d.flushRecovered(logs); err != nil {
+	if err := d.flushAll(len(logs), func(i int) error { return logs[i].flushRecovered() }); err != nil {
 		err = fmt.Errorf("flush what was recovered: %w", err)
 		d.fail(err)
 		return err
@@ -59,24 +59,6 @@ func (d *Dir) settle(logs []*Log) error {
 	}
 	d.keeper.later(func() {}) // it writes the recovery points when it is done
 	return nil
-}
-
-func (d *Dir) flushRecovered(logs []*Log) error {
-	if len(logs) > syncEach {
-		return d.disk.Syncfs(int(d.lock.Fd()))
-	}
-	errs := make([]error, len(logs))
-	slots := make(chan struct{}, nameAtOnce)
-	var wg sync.WaitGroup
-	for i, l := range logs {
-		slots <- struct{}{}
-		wg.Go(func() {
-			errs[i] = l.flushRecovered()
-			<-slots
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // flushRecovered flushes all of one log. One that was deleted meanwhile needs nothing.

@@ -123,7 +123,8 @@ func (w *writer) completeTurn(t *turnFlight) {
 		l.mu.Lock()
 		l.inFlight = false
 		if ok {
-			durable = l.committedTo(p.upTo)
+			durable = p.upTo.offset
+			l.committedTo(p.upTo)
 			l.journaled = t.place.Generation
 		}
 		if !l.queued {

@@ -13,7 +13,7 @@ import (
 
 const (
 	// writeDepth is how many segment files are written at once. Their flushes are merged below us: with 16 partitions, 16 at
-	// once are a quarter faster than 4.
+	// once were a sixth to a third faster than 4.
 	writeDepth = 16
 	// maxWrite is the most bytes of one write, unless a single batch is larger.
 	maxWrite = 4 << 20

@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
+	"millrace/bench/internal/launch"
 	"millrace/bench/internal/proc"
+	"millrace/tools/program"
 )
 
 // options is one run, as the flags gave it.
@@ -57,19 +54,7 @@ func parseOptions(args []string) (*options, error) {
 }
 
 func main() {
-	o, err := parseOptions(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err == nil {
-		err = o.run(ctx, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "compaction:", err)
-		os.Exit(1)
-	}
+	program.Main("compaction", parseOptions, func(ctx context.Context, o *options) error { return o.run(ctx, os.Stdout) })
 }
 
 func (o *options) addr() string { return fmt.Sprintf("127.0.0.1:%d", o.port) }
@@ -79,8 +64,11 @@ func (o *options) run(ctx context.Context, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.stopBroker(dir)) }()
-	pid, err := o.startBroker(ctx, dir)
+	defer func() { err = errors.Join(err, launch.Stop("millrace", dir)) }()
+	pids, err := launch.Start(ctx, "millrace", dir, o.port, append([]string{
+		"log.cleaner.threads=0", "log.cleaner.backoff.ms=200", fmt.Sprintf("log.cleaner.dedupe.buffer.size=%d", o.dedupeBytes),
+		fmt.Sprintf("http.listen=127.0.0.1:%d", o.port+1),
+	}, o.sets...))
 	if err != nil {
 		return err
 	}
@@ -114,7 +102,7 @@ func (o *options) run(ctx context.Context, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	usage, err := proc.Of(pid)
+	usage, err := proc.Of(pids...)
 	if err != nil {
 		return err
 	}
@@ -138,33 +126,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// launcher is the script that starts and stops every broker.
-const launcher = "bench/peers/peers"
-
-func (o *options) startBroker(ctx context.Context, dir string) (pid int, err error) {
-	args := []string{"start", "millrace", "--dir", dir, "--port", strconv.Itoa(o.port), "--fresh"}
-	for _, s := range append([]string{
-		"log.cleaner.threads=0", "log.cleaner.backoff.ms=200", fmt.Sprintf("log.cleaner.dedupe.buffer.size=%d", o.dedupeBytes),
-		fmt.Sprintf("http.listen=127.0.0.1:%d", o.port+1),
-	}, o.sets...) {
-		args = append(args, "--set", s)
-	}
-	if out, err := exec.CommandContext(ctx, launcher, args...).CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("start millrace: %w\n%s", err, out)
-	}
-	pids, err := os.ReadFile(filepath.Join(dir, "pids"))
-	if err != nil {
-		return 0, err
-	}
-	first, _, _ := strings.Cut(string(pids), " ")
-	return strconv.Atoi(first)
-}
-
-func (o *options) stopBroker(dir string) error {
-	if out, err := exec.Command(launcher, "stop", "millrace", "--dir", dir).CombinedOutput(); err != nil {
-		return fmt.Errorf("stop millrace: %w\n%s", err, out)
-	}
-	return nil
 }

@@ -3,39 +3,24 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
+	"millrace/bench/internal/launch"
 	"millrace/bench/internal/proc"
+	"millrace/tools/program"
 )
 
 func main() {
-	o, err := parseOptions(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch {
-	case err != nil:
-	case o.worker:
-		err = o.hold(os.Stdin, os.Stdout)
-	default:
-		err = o.run(ctx, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "conns:", err)
-		os.Exit(1)
-	}
+	program.Main("conns", parseOptions, func(ctx context.Context, o *options) error {
+		if o.worker {
+			return o.hold(os.Stdin, os.Stdout)
+		}
+		return o.run(ctx, os.Stdout)
+	})
 }
 
 // run starts the broker and loads it; it fails if anything was refused or dropped, or
@@ -46,21 +31,21 @@ func (o *options) run(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	// What a failed start has left running is to be stopped too.
-	defer func() { err = errors.Join(err, o.stopBroker(dir)) }()
-	pid, err := o.startBroker(ctx, dir)
+	defer func() { err = errors.Join(err, launch.Stop(o.peer, dir)) }()
+	pids, err := launch.Start(ctx, o.peer, dir, o.port, o.sets)
 	if err != nil {
 		return err
 	}
-	return o.load(ctx, fmt.Sprintf("127.0.0.1:%d", o.port), pid, w)
+	return o.load(ctx, fmt.Sprintf("127.0.0.1:%d", o.port), pids, w)
 }
 
 // load opens the idle connections, works on the busy ones, asks the idle ones whether
 // they are still there, and judges.
-func (o *options) load(ctx context.Context, addr string, pid int, w io.Writer) error {
+func (o *options) load(ctx context.Context, addr string, pids []int, w io.Writer) error {
 	if err := createTopic(ctx, addr); err != nil {
 		return err
 	}
-	before, err := proc.Of(pid)
+	before, err := proc.Of(pids...)
 	if err != nil {
 		return err
 	}
@@ -74,7 +59,7 @@ func (o *options) load(ctx context.Context, addr string, pid int, w io.Writer) e
 	if err != nil {
 		return err
 	}
-	idle, err := proc.Of(pid)
+	idle, err := proc.Of(pids...)
 	if err != nil {
 		return err
 	}
@@ -92,7 +77,7 @@ func (o *options) load(ctx context.Context, addr string, pid int, w io.Writer) e
 		}
 		alive += n
 	}
-	after, err := proc.Of(pid)
+	after, err := proc.Of(pids...)
 	if err != nil {
 		return err
 	}
@@ -126,33 +111,6 @@ func (o *options) openIdle(addr string) (workers []*worker, opened int, err erro
 		opened += n
 	}
 	return workers, opened, nil
-}
-
-// launcher is the script that starts and stops every broker.
-const launcher = "bench/peers/peers"
-
-// startBroker starts the broker from nothing and returns its process id.
-func (o *options) startBroker(ctx context.Context, dir string) (pid int, err error) {
-	args := []string{"start", o.peer, "--dir", dir, "--port", strconv.Itoa(o.port), "--fresh"}
-	for _, s := range o.sets {
-		args = append(args, "--set", s)
-	}
-	if out, err := exec.CommandContext(ctx, launcher, args...).CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("start %s: %w\n%s", o.peer, err, out)
-	}
-	pids, err := os.ReadFile(filepath.Join(dir, "pids"))
-	if err != nil {
-		return 0, err
-	}
-	first, _, _ := strings.Cut(string(pids), " ")
-	return strconv.Atoi(first)
-}
-
-func (o *options) stopBroker(dir string) error {
-	if out, err := exec.Command(launcher, "stop", o.peer, "--dir", dir).CombinedOutput(); err != nil {
-		return fmt.Errorf("stop %s: %w\n%s", o.peer, err, out)
-	}
-	return nil
 }
 
 func megabytes(mib float64) float64 { return mib * (1 << 20) / 1e6 }

@@ -2,35 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"millrace/bench/internal/launch"
+	"millrace/tools/program"
 )
 
 func main() {
-	o, err := parseOptions(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err == nil {
-		err = o.run(ctx, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	program.Main("bench", parseOptions, func(ctx context.Context, o *options) error { return o.run(ctx, os.Stdout) })
 }
 
 // run does the suite and prints tables and verdicts. Rows measured before an error are
 // printed all the same.
 func (o *options) run(ctx context.Context, w io.Writer) error {
-	if _, err := os.Stat("bench/peers/peers"); err != nil {
+	if _, err := os.Stat(launch.Script); err != nil {
 		return fmt.Errorf("run from the root of the checkout: %w", err)
 	}
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {

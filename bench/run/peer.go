@@ -11,15 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"millrace/bench/internal/launch"
 	"millrace/bench/internal/proc"
 )
 
 // portsPerPeer keeps a broker's other listeners clear of the next broker's. Kafka's
 // controller, 100 above its broker, is clear of eight brokers.
 const portsPerPeer = 12
-
-// httpOffset is where Millrace's HTTP listener is, above its port.
-const httpOffset = 5
 
 // peer is a running contender.
 type peer struct {
@@ -47,44 +45,14 @@ func (o *options) startPeer(ctx context.Context, i int, c contender) (*peer, err
 }
 
 func (o *options) start(ctx context.Context, p *peer) error {
-	args := []string{"start", p.program, "--dir", p.dir, "--port", strconv.Itoa(p.port), "--fresh"}
-	for _, s := range p.sets {
-		args = append(args, "--set", s)
-	}
-	if err := command(ctx, "bench/peers/peers", args...); err != nil {
+	var err error
+	if p.pids, err = launch.Start(ctx, p.program, p.dir, p.port, p.sets); err != nil {
 		return err
-	}
-	text, err := os.ReadFile(filepath.Join(p.dir, "pids"))
-	if err != nil {
-		return err
-	}
-	if p.pids, err = parsePids(string(text), proc.Alive); err != nil {
-		return fmt.Errorf("process ids of %s: %w", p.name, err)
 	}
 	if p.client != kafkaClient {
 		return nil
 	}
 	return o.load(ctx, p, "", work{mode: "ping", maxTime: time.Minute}, nil)
-}
-
-// parsePids reads the lines "PID STARTTIME" of a started broker, of those that are alive:
-// some begin with a helper that ends.
-func parsePids(text string, alive func(int) bool) ([]int, error) {
-	var pids []int
-	for line := range strings.Lines(text) {
-		field, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		pid, err := strconv.Atoi(field)
-		if err != nil {
-			return nil, err
-		}
-		if alive(pid) {
-			pids = append(pids, pid)
-		}
-	}
-	if len(pids) == 0 {
-		return nil, fmt.Errorf("none of %q is alive", text)
-	}
-	return pids, nil
 }
 
 // restart ends a broker and begins again from nothing.
@@ -105,7 +73,7 @@ func (p *peer) pidList() string {
 
 // stop ends the broker, whatever happened to the run.
 func (p *peer) stop() error {
-	return command(context.Background(), "bench/peers/peers", "stop", p.program, "--dir", p.dir)
+	return launch.Stop(p.program, p.dir)
 }
 
 // usage is what the broker has used so far.
@@ -149,7 +117,6 @@ func (p *peer) has(topic string) bool {
 // command runs a program of the checkout with its output on ours.
 func command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), "PEERS_HTTP_OFFSET="+strconv.Itoa(httpOffset))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)

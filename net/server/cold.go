@@ -9,8 +9,8 @@ import (
 // readers wait for the disk for loops, which must not. A few goroutines read pieces of
 // files: into the memory of the file's owner, if it has that (ahead.go), else into the
 // page cache, where a slow client may leave them at no cost but the kernel's. A
-// connection has one of the latter and aheadDepth of the former under way at most, so
-// the queue is bounded by their number.
+// connection has one of the latter, aheadDepth of the former and expectDepth for what
+// it may ask next under way at most, so the queue is bounded by their number.
 type readers struct {
 	mu    sync.Mutex
 	some  sync.Cond // queue is not empty, or stopping

@@ -28,6 +28,7 @@ const rules = `
 
 	# Programs and tools.
 	broker < broker/brokertest;
+	tools/program < tools/crash/... tools/diskfull/... tools/soak/... tools/partitions bench/...;
 	tools/rig/history < tools/rig;
 	tools/rig tools/rig/history < tools/crash/... tools/diskfull/... tools/soak/... tools/partitions;
 	broker < tools/millrace/... tools/crash/... tools/diskfull/... tools/soak/... tools/partitions tools/conformance/... tools/clients/... tools/systemd tools/deps bench/...;

@@ -8,10 +8,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
+	"millrace/tools/program"
 	"millrace/tools/rig"
 )
 
@@ -59,19 +58,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "diskfull:", err)
 		os.Exit(1)
 	}
-	o, err := parseOptions(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err == nil {
-		err = run(ctx, o, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "diskfull:", err)
-		os.Exit(1)
-	}
+	program.Main("diskfull", parseOptions, func(ctx context.Context, o *options) error { return run(ctx, o, os.Stdout) })
 }
 
 // run mounts the disk, does the rounds, and says what is wrong. The broker's output stays after a failure.

@@ -6,11 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"millrace/tools/program"
 	"millrace/tools/rig"
 )
 
@@ -28,23 +27,29 @@ type options struct {
 }
 
 func main() {
+	program.Main("partitions", parseOptions, func(ctx context.Context, o *options) error { return o.run(ctx) })
+}
+
+func parseOptions(args []string) (*options, error) {
 	var o options
-	flag.StringVar(&o.binary, "binary", "bin/millrace", "the broker")
-	flag.StringVar(&o.dir, "dir", ".cache/partitions", "where the log dirs are made and removed")
-	flag.IntVar(&o.port, "port", 21650, "of the broker; the next one is for HTTP")
-	flag.IntVar(&o.topics, "topics", 1000, "topics of the first case")
-	flag.IntVar(&o.per, "per-topic", 100, "partitions of each")
-	flag.IntVar(&o.write, "write", 1000, "partitions that are written, one or more of each topic")
-	flag.IntVar(&o.all, "all", 4096, "topics of one partition of the second case, all written")
-	flag.DurationVar(&o.cleanLimit, "clean-limit", 20*time.Second, "target of a clean start")
-	flag.DurationVar(&o.killLimit, "kill-limit", 60*time.Second, "target of a start after kill -9")
-	flag.DurationVar(&o.allLimit, "all-limit", time.Second, "target of a clean start of the second case")
-	flag.DurationVar(&o.createLimit, "create-limit", time.Minute, "target of creating all partitions")
-	flag.BoolVar(&o.strict, "strict", false, "a missed target is an error")
-	flag.BoolVar(&o.keep, "keep", false, "keep the data")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	f := flag.NewFlagSet("partitions", flag.ContinueOnError)
+	f.StringVar(&o.binary, "binary", "bin/millrace", "the broker")
+	f.StringVar(&o.dir, "dir", ".cache/partitions", "where the log dirs are made and removed")
+	f.IntVar(&o.port, "port", 21650, "of the broker; the next one is for HTTP")
+	f.IntVar(&o.topics, "topics", 1000, "topics of the first case")
+	f.IntVar(&o.per, "per-topic", 100, "partitions of each")
+	f.IntVar(&o.write, "write", 1000, "partitions that are written, one or more of each topic")
+	f.IntVar(&o.all, "all", 4096, "topics of one partition of the second case, all written")
+	f.DurationVar(&o.cleanLimit, "clean-limit", 20*time.Second, "target of a clean start")
+	f.DurationVar(&o.killLimit, "kill-limit", 60*time.Second, "target of a start after kill -9")
+	f.DurationVar(&o.allLimit, "all-limit", time.Second, "target of a clean start of the second case")
+	f.DurationVar(&o.createLimit, "create-limit", time.Minute, "target of creating all partitions")
+	f.BoolVar(&o.strict, "strict", false, "a missed target is an error")
+	f.BoolVar(&o.keep, "keep", false, "keep the data")
+	return &o, f.Parse(args)
+}
+
+func (o *options) run(ctx context.Context) error {
 	r := &report{}
 	err := errors.Join(o.idle(ctx, r), o.written(ctx, r))
 	if err == nil && r.missed > 0 {
@@ -53,10 +58,7 @@ func main() {
 			err = errors.New("targets missed")
 		}
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "partitions:", err)
-		os.Exit(1)
-	}
+	return err
 }
 
 // broker prepares a broker with an empty log dir.

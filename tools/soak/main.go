@@ -8,10 +8,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"millrace/tools/program"
 	"millrace/tools/rig"
 )
 
@@ -49,19 +48,7 @@ func parseOptions(args []string) (*options, error) {
 }
 
 func main() {
-	o, err := parseOptions(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err == nil {
-		err = run(ctx, o, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
-	}
+	program.Main("soak", parseOptions, func(ctx context.Context, o *options) error { return run(ctx, o, os.Stdout) })
 }
 
 // run soaks the broker; it fails if anything was lost or has grown. The data of a failed run stays for inspection.
