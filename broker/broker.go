@@ -48,6 +48,7 @@ type Broker struct {
 	admin       *admin.Admin
 	producerIDs *txn.ProducerIDs
 	cleaner     *compact.Cleaner // nil: switched off
+	bells       server.Bells
 	server      *server.Server
 	http        *http.Server
 
@@ -173,7 +174,7 @@ func (b *Broker) serve(o Options) error {
 	d := newDispatcher(image.ClusterID, cfg.NodeID, b.groups.Disconnected, b.log)
 	d.serve(b.table(d))
 	var err error
-	if b.server, err = server.Start(serverOptions(cfg, o.Cores, d, b.log)); err != nil {
+	if b.server, err = server.Start(b.serverOptions(cfg, o.Cores, d)); err != nil {
 		return err
 	}
 	return b.serveHTTP(o.Version)

@@ -55,6 +55,7 @@ func (b *Broker) openDirs(o Options) error {
 			Disk:                   o.Disk(path),
 			Dirs:                   len(paths),
 			OnOffline:              b.logDirOffline,
+			Burst:                  &b.bells,
 		})
 		if unusable(err) {
 			b.lost = append(b.lost, lostDir{path, err})

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"cmp"
-	"log/slog"
 	"time"
 
 	"millrace/broker/config"
@@ -27,10 +26,11 @@ func groupConfig(c *config.Broker) group.Config {
 }
 
 // serverOptions is the part that the listeners and connections follow.
-func serverOptions(c *config.Broker, cores int, h server.Handler, log *slog.Logger) server.Options {
+func (b *Broker) serverOptions(c *config.Broker, cores int, h server.Handler) server.Options {
 	o := server.Options{
 		Handler:          h,
-		Logger:           log,
+		Logger:           b.log,
+		Bells:            &b.bells,
 		Loops:            cmp.Or(c.EventLoops, cores),
 		MaxFrameBytes:    int(c.SocketRequestMaxBytes),
 		MaxControlBytes:  min(decodeBudget, int(c.SocketRequestMaxBytes)),

@@ -20,47 +20,58 @@ func (l *Log) Append(b batch.Batch, leaderEpoch int32) (AppendInfo, error) {
 		return AppendInfo{}, ErrInvalidBatch
 	}
 	l.mu.Lock()
-	info, durableNow, err := l.append(b, leaderEpoch)
+	info, next, err := l.append(b, leaderEpoch)
 	l.mu.Unlock()
-	if err == nil && durableNow {
+	if next.ring {
+		l.dir.writer.ring()
+	}
+	if next.durable {
 		l.notifyDurable(info.LastOffset + 1)
 	}
 	return info, err
 }
 
-func (l *Log) append(b batch.Batch, leaderEpoch int32) (info AppendInfo, durableNow bool, err error) {
+// afterAppend is what an append leaves to be done without the log's mutex. Waking the writer under it would wake it to wait
+// for that mutex, which takes a detour through the scheduler that is longer than a small write: p50 at 1,000 records/s
+// was a fifth higher.
+type afterAppend struct {
+	ring    bool // the writer has something to do
+	durable bool // the batch counts as durable already
+}
+
+func (l *Log) append(b batch.Batch, leaderEpoch int32) (info AppendInfo, next afterAppend, err error) {
 	if err := l.writable(leaderEpoch); err != nil {
-		return info, false, err
+		return info, next, err
 	}
 	dup, err := l.producers.Check(b)
 	if err != nil {
-		return info, false, err
+		return info, next, err
 	}
 	if dup != nil {
 		return AppendInfo{
 			BaseOffset: dup.BaseOffset, LastOffset: dup.LastOffset, LogStartOffset: l.start.Load(),
 			AppendTimeMs: dup.TimestampMs, Duplicate: true,
-		}, false, nil
+		}, next, nil
 	}
 	now := l.dir.nowMs()
 	base := l.end.Load()
 	last := base + int64(b.LastOffsetDelta())
 	seg, err := l.segmentFor(b, last, now)
 	if err != nil {
-		return info, false, l.outOfFiles(err)
+		return info, next, l.outOfFiles(err)
 	}
 	if !l.tail.reserve(seg, len(b)) {
 		l.dir.wantMemory()
-		return info, false, ErrBusy
+		return info, next, ErrBusy
 	}
 	l.copyIn(seg, b, base, leaderEpoch)
 	l.account(seg, b, base, last, leaderEpoch, now)
-	l.submit()
+	next = l.hand(seg)
 	info = AppendInfo{BaseOffset: base, LastOffset: last, LogStartOffset: l.start.Load(), AppendTimeMs: -1}
 	if b.IsLogAppendTime() {
 		info.AppendTimeMs = b.MaxTimestamp()
 	}
-	return info, l.cfg.Durability == Async, nil
+	return info, next, nil
 }
 
 // writable says why the log takes no batch now. It waits while the log is being truncated.
@@ -185,13 +196,33 @@ func (l *Log) abortedTxn(seg *segment, producerID, first, last int64) {
 	}
 }
 
-// submit puts the log on the writer's list unless it is there or will be looked at when the write under way is done.
-func (l *Log) submit() {
+// hand sees to it that what was appended is written.
+func (l *Log) hand(seg *segment) afterAppend {
+	next := afterAppend{durable: l.cfg.Durability == Async}
+	if l.mayWait(seg) {
+		l.dir.lazy.add(l)
+	} else {
+		next.ring = l.handIn()
+	}
+	return next
+}
+
+// handIn puts the log on the writer's list unless it is there or will be looked at when the write under way is done. True:
+// the writer has to be rung.
+func (l *Log) handIn() bool {
 	if l.queued || l.inFlight {
-		return
+		return false
 	}
 	l.queued = true
 	l.dir.writer.push(l)
+	return true
+}
+
+// submit hands the log in and rings.
+func (l *Log) submit() {
+	if l.handIn() {
+		l.dir.writer.ring()
+	}
 }
 
 // countUnflushed asks for a flush when flush.messages is reached; flush.ms is watched by housekeeping.

@@ -59,6 +59,7 @@ type Dir struct {
 	files   *handleCache
 	house   *housekeeping
 	naming  naming
+	lazy    lazy
 	stats   dirStats
 	// scrubber looks for damage in the background (scrub.go).
 	scrubber *scrubber

@@ -19,36 +19,38 @@ func (l *Log) AppendAsFollower(b batch.Batch) error {
 		return fmt.Errorf("append to %s: %w: batch at offset %d", l.path, batch.ErrCorrupt, b.BaseOffset())
 	}
 	l.mu.Lock()
-	durableNow, err := l.appendAt(b)
+	next, err := l.appendAt(b)
 	l.mu.Unlock()
-	if err == nil && durableNow {
+	if next.ring {
+		l.dir.writer.ring()
+	}
+	if next.durable {
 		l.notifyDurable(b.NextOffset())
 	}
 	return err
 }
 
-func (l *Log) appendAt(b batch.Batch) (durableNow bool, err error) {
+func (l *Log) appendAt(b batch.Batch) (next afterAppend, err error) {
 	base, last := b.BaseOffset(), b.LastOffset()
 	if err := l.writable(b.LeaderEpoch()); err != nil {
-		return false, err
+		return next, err
 	}
 	if end := l.end.Load(); base < end {
-		return false, fmt.Errorf("append to %s at offset %d, end is %d: %w", l.path, base, end, ErrOffsetOutOfRange)
+		return next, fmt.Errorf("append to %s at offset %d, end is %d: %w", l.path, base, end, ErrOffsetOutOfRange)
 	}
 	l.skipTo(base, last)
 	now := l.dir.nowMs()
 	seg, err := l.segmentFor(b, last, now)
 	if err != nil {
-		return false, l.outOfFiles(err)
+		return next, l.outOfFiles(err)
 	}
 	if !l.tail.reserve(seg, len(b)) {
 		l.dir.wantMemory()
-		return false, ErrBusy
+		return next, ErrBusy
 	}
 	l.copyIn(seg, b, base, b.LeaderEpoch())
 	l.account(seg, b, base, last, b.LeaderEpoch(), now)
-	l.submit()
-	return l.cfg.Durability == Async, nil
+	return l.hand(seg), nil
 }
 
 // skipTo lets the next segment begin at base where a gap before it would be in the way: offsets in a segment are 32 bits

@@ -43,6 +43,7 @@ type Log struct {
 
 	// Submission to the writer.
 	queued      bool   // in one of the writer's lists, to be committed
+	waiting     bool   // in the dir's list of those that may wait for it
 	spillQueued bool   // likewise, to be spilled
 	inFlight    bool   // a commit or flush is under way
 	writing     bool   // a write of a segment file is under way: a commit or a spill

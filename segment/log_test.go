@@ -403,6 +403,21 @@ func TestAsyncLogReportsAtOnceAndFlushesOnRequest(t *testing.T) {
 	})
 }
 
+func TestAsyncBytesReachTheFileWithoutBeingAskedFor(t *testing.T) {
+	onEach(t, func(t *testing.T, h *harness) {
+		h.cfg.Durability = segment.Async
+		d := h.open()
+		l := h.log(d, "t")
+		for range 20 {
+			l.append(build(t, 1, 10, h.nowMs()))
+		}
+		waitFor(t, func() bool { return d.Stats().SpilledBytes == l.Size() })
+		// Later ones as well: the timer runs again.
+		l.append(build(t, 1, 10, h.nowMs()))
+		waitFor(t, func() bool { return d.Stats().SpilledBytes == l.Size() })
+	})
+}
+
 // waitFor polls for something that no callback tells; it gives up after a generous time.
 func waitFor(t testing.TB, done func() bool) {
 	t.Helper()

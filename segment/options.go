@@ -36,6 +36,12 @@ type DirOptions struct {
 	JournalBytes           int64         // of the largest file of the commit journal; 0: 64 MiB, less on a small file system
 	// OnOffline is called once, after every log's OnFailed, when the dir can no longer be written. Any goroutine; nil: nobody.
 	OnOffline func(error)
+	// Burst is told before and after the OnDurable calls of writes that were completed together, on the writer goroutine:
+	// whom these wake may be woken once, at the end. nil: nobody.
+	Burst interface {
+		Hold()
+		Release()
+	}
 }
 
 // LogConfig is the part of a topic's configuration the log acts on. Units are in the names.

@@ -83,14 +83,14 @@ func (w *writer) unmap() {
 	}
 }
 
-// push hands in a log with something to write. Called under Log.mu by whoever set l.queued.
+// push hands in a log with something to write. Called under Log.mu by whoever set l.queued, who then rings.
 func (w *writer) push(l *Log) {
 	w.mu.Lock()
 	w.pending = append(w.pending, l)
 	w.mu.Unlock()
-	w.ring()
 }
 
+// ring wakes the goroutine if it sleeps.
 func (w *writer) ring() {
 	if w.sleeping.Load() && w.sleeping.CompareAndSwap(true, false) {
 		w.engine.Wake()
@@ -143,15 +143,8 @@ func (w *writer) run(started chan<- error) {
 		var err error
 		w.done, err = w.engine.Wait(w.done[:0])
 		w.sleeping.Store(false)
-		for i, op := range w.done {
-			w.underWay--
-			switch owner := op.Owner.(type) {
-			case *flight:
-				w.complete(owner)
-			case *turnFlight:
-				w.completeTurn(owner)
-			}
-			w.done[i] = nil
+		if len(w.done) > 0 {
+			w.takeDone()
 		}
 		if err != nil {
 			// Nothing can be said about what is under way: it stays unacknowledged, and its memory stays the
@@ -164,6 +157,24 @@ func (w *writer) run(started chan<- error) {
 	}
 	w.engine.Close()
 	w.unmap()
+}
+
+// takeDone takes in the finished operations.
+func (w *writer) takeDone() {
+	if b := w.dir.opts.Burst; b != nil {
+		b.Hold()
+		defer b.Release()
+	}
+	for i, op := range w.done {
+		w.underWay--
+		switch owner := op.Owner.(type) {
+		case *flight:
+			w.complete(owner)
+		case *turnFlight:
+			w.completeTurn(owner)
+		}
+		w.done[i] = nil
+	}
 }
 
 // mustNotSleep looks again, after sleeping was announced, for work that was pushed before.

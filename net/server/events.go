@@ -48,13 +48,18 @@ func (e *events) OnTraffic(g gnet.Conn) gnet.Action {
 			return gnet.Close
 		}
 		c.pass()
+		c.linger()
 	case *witness:
 		if _, err := g.Discard(-1); err != nil {
 			return gnet.Close
 		}
 		c.read <- struct{}{}
 	case *Conn:
-		return c.loop.traffic(c)
+		action := c.loop.traffic(c)
+		if action == gnet.None {
+			c.loop.linger()
+		}
+		return action
 	}
 	return gnet.None
 }

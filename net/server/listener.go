@@ -103,7 +103,9 @@ func (s *Server) enroll(ln *Listener, nc net.Conn) error {
 		return nil
 	}
 	c := &Conn{id: s.lastConn.Add(1), listener: ln, remote: remote, host: remote.Addr().String()}
+	s.tasks.Add(1)
 	_, err := s.gnet.EnrollContext(nc, c)
+	s.tasks.Add(-1)
 	if err != nil {
 		err = fmt.Errorf("take over a connection: %w", err)
 	} else if !c.opened.Load() {

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -33,8 +34,9 @@ type loop struct {
 	answers     atomic.Pointer[Request] // answered requests, newest first
 	wakes       atomic.Pointer[Conn]    // connections with bits set, newest first
 	mu          sync.Mutex
-	posted      []Task // guarded by mu
-	sparePosted []Task // guarded by mu; memory for posted
+	posted      []Task       // guarded by mu
+	sparePosted []Task       // guarded by mu; memory for posted
+	passThread  atomic.Int32 // thread id while a pass runs, which is locked to it; it looks at the lists again when it ends
 	ticked      atomic.Bool
 	starving    atomic.Int64 // len(hungry)
 	stopped     atomic.Bool  // the loop runs no more; who gets in does the work itself
@@ -50,18 +52,32 @@ type loop struct {
 	spare    []*Conn // memory of again
 	hungry   []*Conn // starved connections
 	passSent int     // bytes sent since the round began
-	inPass   bool    // rings when it ends
 	sweepAt  int     // index in conns of the next to be looked at
 	draining bool    // no new frames; connections close when their queue is empty
 	gather   gather
 	prober   prober
 	poll     unix.PollFd
 	noTime   unix.Timespec
+	skip     int // turns without lingering
+	polled   [1]unix.PollFd
+	// lingerFor is changed by the kernel.
+	lingerFor unix.Timespec
+}
+
+// passing says whether the caller is the loop's own pass, or called by it.
+func (l *loop) passing() bool {
+	t := l.passThread.Load()
+	return t != 0 && t == thread()
 }
 
 // answered is called by whoever replies, on any goroutine. The first to push on an
-// empty list rings; the pass that it brings takes them all.
+// empty list rings; the pass that it brings takes them all. What the pass itself answers, which is fetches that waited
+// for data, is not put on the list: so it goes out before acknowledgements that came with the same ring.
 func (l *loop) answered(r *Request) {
+	if l.passing() {
+		l.reply(r)
+		return
+	}
 	for {
 		head := l.answers.Load()
 		r.nextReady = head
@@ -99,13 +115,24 @@ func (l *loop) post(t Task) {
 	l.ring()
 }
 
-// ring sends the doorbell's byte, unless one is under way.
+// ring sends the doorbell's byte, unless one is under way, or is put off, or the loop itself rings: it looks when its
+// pass ends.
 func (l *loop) ring() {
 	if l.stopped.Load() {
 		l.finish()
 		return
 	}
-	if !l.belled.CompareAndSwap(false, true) {
+	if l.passing() {
+		return
+	}
+	if l.belled.CompareAndSwap(false, true) && !l.s.o.Bells.putOff(l) {
+		l.sendBell()
+	}
+}
+
+func (l *loop) sendBell() {
+	if l.stopped.Load() {
+		l.finish()
 		return
 	}
 	// The pair holds thousands of bytes and has one at most, so this does not block.
@@ -118,32 +145,40 @@ func (l *loop) ring() {
 func (l *loop) pass() {
 	l.belled.Store(false)
 	l.now = time.Now()
-	l.inPass = true
+	runtime.LockOSThread()
+	l.passThread.Store(thread())
 	l.round()
-	// As long as nobody else has anything to do, those who are to come back may do so
-	// without a ring, which is two system calls and a turn of gnet's loop.
-	for i := 0; len(l.again) > 0 && i < quietRounds && l.quiet(); i++ {
+	for i := 0; l.goesRound(i); i++ {
 		l.round()
 	}
-	l.inPass = false
-	if len(l.again) > 0 {
+	l.passThread.Store(0)
+	runtime.UnlockOSThread()
+	if len(l.again) > 0 || !l.empty() {
 		l.ring()
 	}
 }
 
-// quietRounds is how often a pass may go round.
-const quietRounds = 16
+const (
+	// quietRounds is how often a pass may go round again as long as nobody else has anything to do.
+	quietRounds = 16
+	// ownRounds is how often at once for what it has caused itself, or was handed meanwhile.
+	ownRounds = 2
+)
 
-// quiet reports whether nothing waits for the loop, sockets included.
-func (l *loop) quiet() bool {
-	return l.empty() && !l.ticked.Load() && !l.socketsReady()
+// goesRound says whether the pass goes round once more, without a ring, which is two system calls and a turn of gnet's
+// loop. Sockets have their turn between passes.
+func (l *loop) goesRound(i int) bool {
+	if !l.empty() {
+		return i < ownRounds
+	}
+	return len(l.again) > 0 && i < quietRounds && !l.ticked.Load() && !l.socketsReady()
 }
 
 // round serves what is waiting.
 func (l *loop) round() {
 	l.passSent = 0
-	l.runPosted()
 	l.takeAnswers()
+	l.runPosted()
 	l.takeWakes()
 	if l.ticked.Swap(false) {
 		l.sweep()
@@ -262,9 +297,7 @@ func (l *loop) requeue(c *Conn) {
 	if !c.again && !c.gone.Load() {
 		c.again = true
 		l.again = append(l.again, c)
-		if !l.inPass {
-			l.ring()
-		}
+		l.ring()
 	}
 }
 

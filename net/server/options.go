@@ -23,6 +23,7 @@ type Options struct {
 	Handler   Handler
 	Logger    *slog.Logger // default slog.Default()
 	Loops     int          // event loops; default GOMAXPROCS
+	Bells     *Bells       // what others hold while they answer; nil: nobody does
 	Readers   int          // goroutines that read file ranges which are not in the page cache; default 4
 
 	MaxFrameBytes   int // socket.request.max.bytes; default 100 MiB

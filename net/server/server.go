@@ -26,6 +26,7 @@ type Server struct {
 	readers   *readers
 	limits    limits
 
+	tasks      atomic.Int32 // loops may have tasks in gnet's queue (linger_linux.go)
 	inputBytes atomic.Int64 // memory of requests that are not answered
 	lastConn   atomic.Uint64
 
@@ -88,6 +89,8 @@ func (s *Server) startLoops() error {
 		return fmt.Errorf("event loops: %w", err)
 	}
 	s.gnet = client
+	s.tasks.Add(1)
+	defer s.tasks.Add(-1)
 	for i := range s.o.Loops {
 		l := &loop{s: s, index: i}
 		ours, theirs, err := socketPair()
@@ -179,6 +182,7 @@ func (l *loop) drain() {
 // loops' lists.
 func (s *Server) stopAll() {
 	if s.gnet != nil {
+		s.tasks.Add(1) // for good
 		if err := s.gnet.Stop(); err != nil {
 			s.log.Debug("event loops stopped", "err", err)
 		}
