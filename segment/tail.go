@@ -220,8 +220,11 @@ func (t *tail) drop() {
 // ok is false and until is the position of the next slab of seg that is still there, or seg.size.
 func (t *tail) find(seg *segment, pos int64) (i int, until int64, ok bool) {
 	i = t.search(seg, pos)
-	if i >= 0 && pos < t.slabs[i].end() && t.slabs[i].seg == seg && t.retain(i) {
-		return i, 0, true
+	if i >= 0 && pos < t.slabs[i].end() && t.slabs[i].seg == seg {
+		if t.retain(i) {
+			return i, 0, true
+		}
+		t.pool.Missed()
 	}
 	for i++; i < len(t.slabs) && t.slabs[i].seg == seg; i++ {
 		if t.retain(i) {

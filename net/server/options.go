@@ -24,7 +24,7 @@ type Options struct {
 	Logger    *slog.Logger // default slog.Default()
 	Loops     int          // event loops; default GOMAXPROCS
 	Bells     *Bells       // what others hold while they answer; nil: nobody does
-	Readers   int          // goroutines that read file ranges which are not in the page cache; default 4
+	Readers   int          // goroutines that read file ranges which are not in the page cache; default DefaultReaders
 
 	MaxFrameBytes   int // socket.request.max.bytes; default 100 MiB
 	MaxControlBytes int // the same for requests that are not Produce; default 16 MiB
@@ -41,6 +41,9 @@ type Options struct {
 	MinByteRate       int           // bytes per second that slow clients must keep up; default 16 KiB
 	MaxIdle           time.Duration // connections.max.idle.ms; default 10 min
 }
+
+// DefaultReaders is how many goroutines read file ranges unless Options say otherwise.
+const DefaultReaders = 4
 
 const (
 	defaultFrameBytes   = 100 << 20
@@ -65,7 +68,7 @@ func (o *Options) complete() error {
 	}
 	setDefault(&o.Logger, slog.Default())
 	setDefault(&o.Loops, runtime.GOMAXPROCS(0))
-	setDefault(&o.Readers, 4)
+	setDefault(&o.Readers, DefaultReaders)
 	setDefault(&o.MaxFrameBytes, defaultFrameBytes)
 	setDefault(&o.MaxControlBytes, defaultControlBytes)
 	setDefault(&o.MaxConnBytes, 32<<20)

@@ -16,7 +16,8 @@
 // whatever its owner does. A recycled slab has a new generation, so that a stale pointer held in a log's list of
 // tail slabs is found out by TryRetain and nothing has to call back into the log when memory is taken away.
 //
-// Budget: Get maps or evicts until the budget is reached. When nothing can be evicted, because all of it is
+// Budget: Get takes memory from the system up to a quarter of the budget, and then evicts before it takes more, until
+// readers come for what was evicted (Missed), up to the budget. When nothing can be evicted, because all of it is
 // being written or sent, it goes over the budget by at most a quarter or one chunk (appends in flight must be able to finish) and then
 // returns nil: the caller refuses the append and the client retries. Nothing here waits.
 //

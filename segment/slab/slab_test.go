@@ -295,3 +295,45 @@ func TestSlabsBeingReadDoNotHideTheOthers(t *testing.T) {
 		t.Errorf("%d bytes over the budget", over)
 	}
 }
+
+func TestAPoolGrowsWhenReadersMissWhatWasEvicted(t *testing.T) {
+	const budget = 64 << 20
+	p := New(budget)
+	defer p.Close()
+	fill := func(bytes int) {
+		for range bytes / Large.Bytes() {
+			p.Park(p.Get(Large))
+		}
+	}
+	fill(2 * budget)
+	modest := p.Stats().Mapped
+	if modest != budget/4 {
+		t.Errorf("%d bytes mapped while nobody reads, want %d", modest, budget/4)
+	}
+	for range budget / ChunkSize {
+		p.Missed()
+	}
+	fill(2 * budget)
+	if got := p.Stats().Mapped; got != budget {
+		t.Errorf("%d bytes mapped after readers missed some, want %d", got, budget)
+	}
+	// Nobody misses anything any more: after some looks it is modest again.
+	for range 10 {
+		p.Trim(0)
+	}
+	fill(2 * budget)
+	if got := p.Stats().Mapped; got != modest {
+		t.Errorf("%d bytes mapped when nobody missed any for long, want %d", got, modest)
+	}
+}
+
+func TestWritersGetTheWholeBudgetWithoutReaders(t *testing.T) {
+	const budget = 64 << 20
+	p := New(budget)
+	defer p.Close()
+	for i := range budget / Large.Bytes() {
+		if p.Get(Large) == nil {
+			t.Fatalf("refused with %d of %d bytes in use", i*Large.Bytes(), budget)
+		}
+	}
+}
