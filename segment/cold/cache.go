@@ -184,6 +184,7 @@ func (c *Cache) load(f *File, fd int, off int64, need int, ahead bool) ([]byte, 
 	c.mu.Unlock()
 	n, reads := readDirect(fd, b.mem[start:upTo], k.at+int64(start))
 	c.mu.Lock()
+	f.count(k.at, n)
 	c.stats.Bytes += int64(n)
 	c.stats.Reads += int64(reads)
 	b.loading = false

@@ -202,6 +202,22 @@ func TestWhatIsReadOftenIsLeftToThePageCache(t *testing.T) {
 	}
 }
 
+func TestHalvesOfABlockReadApartAreOneReadingOfIt(t *testing.T) {
+	c := New(1 << 20)
+	f := testFile(t, c, 2<<20)
+	for i := range directReads - 1 { // the halves overlap, so that it is not the full number
+		for _, off := range []int64{0, BlockSize / 2} {
+			_, hold := f.Load(off, BlockSize/2, false)
+			if hold == nil {
+				t.Fatalf("reading %d at %d declined", i, off)
+			}
+			hold.Release()
+			_, hold = f.Load(BlockSize, 1, false) // takes the memory
+			hold.Release()
+		}
+	}
+}
+
 func TestIdleMemoryIsGivenBack(t *testing.T) {
 	c := New(4 << 20)
 	f := testFile(t, c, 4<<20)

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directReads is how often a block is read past the page cache before that is given up: a file that is read again and
-// again belongs into the page cache.
-const directReads = 2
+// directReads is how often all of a block is read past the page cache before that is given up: a file that is read again and
+// again belongs into the page cache. A pass reads some blocks in overlapping pieces, so two passes are sure to be direct.
+const directReads = 3
 
 // File is a file that may be read past the page cache. The zero value is one that may not.
 type File struct {
@@ -21,7 +21,7 @@ type File struct {
 	direct  atomic.Int32 // descriptor with O_DIRECT; 0: not opened yet, -1: cannot be
 	opening sync.Mutex
 
-	reads []uint8 // of each block; guarded by cache.mu
+	reads []uint32 // bytes of each block that were read; guarded by cache.mu
 }
 
 // Open makes f the file that the descriptor fd, which stays the caller's, has open. cache nil: it is not read here. Before
@@ -103,17 +103,20 @@ func (f *File) open() int {
 	return d
 }
 
-// admit counts a reading of the block at, unless there were enough. Under cache.mu.
+// admit says whether the block at may be read once more. Under cache.mu, like count.
 func (f *File) admit(at int64) bool {
 	i := int(at / BlockSize)
+	return i >= len(f.reads) || f.reads[i] < directReads*BlockSize
+}
+
+// count adds what was read of the block at. Bytes and not readings: one pass over a file may come to a block twice, for a
+// half each time.
+func (f *File) count(at int64, n int) {
+	i := int(at / BlockSize)
 	if i >= len(f.reads) {
-		f.reads = append(f.reads, make([]uint8, i+1-len(f.reads))...)
+		f.reads = append(f.reads, make([]uint32, i+1-len(f.reads))...)
 	}
-	if f.reads[i] >= directReads {
-		return false
-	}
-	f.reads[i]++
-	return true
+	f.reads[i] += uint32(n)
 }
 
 // readDirect reads up to len(b) bytes at off, fewer if the file ends or cannot be read.
