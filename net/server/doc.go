@@ -34,11 +34,18 @@
 //
 // A loop is woken by one byte through a socket pair that it reads like any other
 // connection; what there is to do lies in the loop's lists, and one byte is under
-// way at most. gnet's EventLoop.Execute would do for waking, but its queue is run
+// way at most. A goroutine that is about to answer many requests holds the bells
+// meanwhile (bells.go) and rings each loop once; what a pass of the loop answers itself
+// needs no ring. gnet's EventLoop.Execute would do for waking, but its queue is run
 // until it is empty before the loop looks at a socket again, so that a connection
 // which goes to the back of the line after each 1 MiB, or replies which keep coming,
 // would starve every socket. A doorbell has its turn among the sockets. A pass goes
 // round without a ring for as long as no socket has an event.
+//
+// # Waiting
+//
+// At the end of a turn a loop waits for its sockets itself, for a while
+// (linger_linux.go), because gnet's way to wait gives the loop to another thread.
 //
 // # What holds
 //
