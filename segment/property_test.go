@@ -158,7 +158,7 @@ func (s *listTest) truncate(rt *rapid.T) {
 		s.m.sequence = p.LastSequence + 1
 	}
 	if len(s.l.Producers()) > 0 && keep > 0 && s.m.sequence != s.m.batches[keep-1].LastSequence()+1 {
-		rt.Fatalf("sequence %d after truncation", s.m.sequence)
+		rt.Fatalf("sequence %d after truncation to %d, want %d; start %d end %d keep %d last base %d, producers %+v", s.m.sequence, to, s.m.batches[keep-1].LastSequence()+1, s.l.StartOffset(), s.m.end, keep, s.m.batches[keep-1].BaseOffset(), s.l.Producers())
 	}
 }
 

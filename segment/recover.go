@@ -290,10 +290,12 @@ func (l *Log) recoverProducers(end int64) error {
 	if len(l.segments) > 0 {
 		from = l.segments[0].baseOffset
 	}
-	loaded := false
+	loaded, first := false, from
 	for _, at := range l.snapshots() {
 		path := filepath.Join(l.path, baseName(at)+snapshotSuffix)
-		if at > end || loaded && !l.isBase(at) {
+		// One from before the first segment says what was true before batches that retention has deleted. Producers that
+		// have gone on meanwhile would be told that their next batch is out of order; of one that is not known, any is next.
+		if at > end || at < first || loaded && !l.isBase(at) {
 			_ = l.dir.disk.Remove(path) // of batches that were cut, or obsolete
 			continue
 		}

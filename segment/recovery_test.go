@@ -362,3 +362,55 @@ func TestLogsAreOpenedInParallel(t *testing.T) {
 		t.Error("a log was opened twice")
 	}
 }
+
+// Retention has deleted batches of a producer, a crash comes before the snapshot that tells of them, and what was left is
+// truncated: what an older snapshot says must not make the producer's next batch one out of order.
+func TestASnapshotFromBeforeDeletedBatchesIsNotUsed(t *testing.T) {
+	onEach(t, func(t *testing.T, h *harness) {
+		h.cfg.SegmentBytes = 2000
+		of := func(sequence int32) func(*batch.Builder) {
+			return func(b *batch.Builder) { b.ProducerID, b.ProducerEpoch, b.BaseSequence = 5, 0, sequence }
+		}
+		d := h.open()
+		l := h.log(d, "t")
+		for i := range int32(20) {
+			l.append(build(t, 1, 400, h.nowMs(), of(i)))
+		}
+		l.settle()
+		var snapshots []string
+		var old []byte
+		waitFor(t, func() bool {
+			snapshots, _ = filepath.Glob(filepath.Join(filepath.Dir(h.logFile("t", 0, "")), "*.snapshot"))
+			if len(snapshots) > 0 {
+				old, _ = os.ReadFile(snapshots[0])
+			}
+			return len(old) > 0
+		})
+		name := filepath.Base(snapshots[0])
+		c := h.cfg
+		c.DeleteByRetention, c.RetentionBytes = true, 0
+		l.SetConfig(c)
+		waitFor(t, func() bool {
+			if _, err := l.ApplyRetention(); err != nil {
+				t.Fatal(err)
+			}
+			return l.StartOffset() >= 16
+		})
+		h.crash()
+		dir := filepath.Dir(h.logFile("t", 0, ""))
+		left, _ := filepath.Glob(filepath.Join(dir, "*.snapshot"))
+		remove(t, left...)
+		if err := os.WriteFile(filepath.Join(dir, name), old, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+
+		l = h.log(h.open(), "t")
+		next := int32(l.StartOffset())
+		l.truncate(l.StartOffset())
+		if p := l.Producers(); len(p) != 0 && p[0].LastSequence != next-1 {
+			t.Errorf("%+v, and batches up to %d were acknowledged", p, next-1)
+		}
+		l.append(build(t, 1, 400, h.nowMs(), of(next)))
+	})
+}
