@@ -59,6 +59,7 @@ type loop struct {
 	poll     unix.PollFd
 	noTime   unix.Timespec
 	skip     int // turns without lingering
+	yielded  time.Time
 	polled   [1]unix.PollFd
 	// lingerFor is changed by the kernel.
 	lingerFor unix.Timespec
