@@ -82,7 +82,7 @@ func (l *loop) unstarve(c *Conn) {
 // feed resumes connections that waited for the budget of the process, once there is
 // room again; those for which there is not after all come back.
 func (l *loop) feed() {
-	if len(l.hungry) == 0 || l.s.inputBytes.Load() >= l.s.inputLow() {
+	if !l.canFeed() {
 		return
 	}
 	for _, c := range l.hungry {
@@ -93,3 +93,5 @@ func (l *loop) feed() {
 	l.hungry = l.hungry[:0]
 	l.starving.Store(0)
 }
+
+func (l *loop) canFeed() bool { return len(l.hungry) > 0 && l.s.inputBytes.Load() < l.s.inputLow() }

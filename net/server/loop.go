@@ -154,7 +154,7 @@ func (l *loop) pass() {
 	}
 	l.passThread.Store(0)
 	runtime.UnlockOSThread()
-	if len(l.again) > 0 || !l.empty() {
+	if len(l.again) > 0 || l.owes() {
 		l.ring()
 	}
 }
@@ -169,11 +169,15 @@ const (
 // goesRound says whether the pass goes round once more, without a ring, which is two system calls and a turn of gnet's
 // loop. Sockets have their turn between passes.
 func (l *loop) goesRound(i int) bool {
-	if !l.empty() {
+	if l.owes() {
 		return i < ownRounds
 	}
 	return len(l.again) > 0 && i < quietRounds && !l.ticked.Load() && !l.socketsReady()
 }
+
+// owes reports whether a round has left something that nobody has rung for: what came, or the round itself caused, when it
+// was past the place for it.
+func (l *loop) owes() bool { return len(l.dirty) > 0 || l.canFeed() || !l.empty() }
 
 // round serves what is waiting.
 func (l *loop) round() {
