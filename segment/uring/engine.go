@@ -54,7 +54,7 @@ type Engine interface {
 	// first, and appends the operations that are done to done. After an error the engine is unusable and the
 	// fate of what is under way unknown.
 	Wait(done []*Op) ([]*Op, error)
-	// Wake makes the current or the next Wait return. Any goroutine, at any time until Close.
+	// Wake makes the current or the next Wait return. Any goroutine, at any time; after Close it does nothing.
 	Wake()
 	// Close frees the engine. Nothing may be under way.
 	Close()

@@ -213,3 +213,25 @@ func TestChoice(t *testing.T) {
 	}
 	fmt.Fprintln(os.Stderr, "auto:", e.Name(), why)
 }
+
+// Who has handed something in may come to ring when the owner has done it, and ended.
+func TestWakeAfterCloseTouchesNothing(t *testing.T) {
+	engines(t, func(t *testing.T, e Engine) {
+		owned(t, e, func() {})
+		var later []int // one of them has the number of the engine's doorbell
+		for range 8 {
+			fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(fd)
+			later = append(later, fd)
+		}
+		e.Wake()
+		for _, fd := range later {
+			if n, err := unix.Read(fd, make([]byte, 8)); err != unix.EAGAIN {
+				t.Errorf("descriptor %d: %d bytes were written, %v", fd, n, err)
+			}
+		}
+	})
+}

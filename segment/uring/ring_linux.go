@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -27,8 +28,9 @@ const doorbellTag = ^uint64(0)
 
 type ring struct {
 	depth int
-	efd   int
-	buf   []byte // the eventfd's 8 bytes, in mapped memory
+	mu    sync.Mutex // guards efd against being closed while it is written
+	efd   int        // -1: closed
+	buf   []byte     // the eventfd's 8 bytes, in mapped memory
 	// rung says that the eventfd has been written since it was last read: more writes would be wasted calls.
 	rung atomic.Bool
 
@@ -200,7 +202,9 @@ func (g *ring) Wake() {
 	if g.rung.Swap(true) {
 		return
 	}
-	for {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.efd >= 0 {
 		// Fails only with EINTR: the counter cannot overflow, rung keeps it at one.
 		if _, err := unix.Write(g.efd, one); !errors.Is(err, unix.EINTR) {
 			return
@@ -211,7 +215,10 @@ func (g *ring) Wake() {
 func (g *ring) Close() {
 	// Closing the ring cancels the armed read; the buffer is unmapped after that.
 	g.r.QueueExit()
+	g.mu.Lock()
 	unix.Close(g.efd)
+	g.efd = -1
+	g.mu.Unlock()
 	if err := unix.Munmap(g.buf); err != nil {
 		panic(fmt.Sprintf("uring: unmap doorbell: %v", err))
 	}
