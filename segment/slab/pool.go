@@ -95,6 +95,9 @@ func (p *Pool) get(c Class, limit int64) *Slab {
 			continue
 		}
 		if p.reclaim(c) {
+			if p.free[c].first() == nil && p.mapped+ChunkSize <= p.budget {
+				p.mapChunk(c) // in the place of the one that was returned, or more would be evicted to get down to want
+			}
 			continue
 		}
 		if p.mapped+ChunkSize <= p.budget && p.mapChunk(c) {

@@ -337,3 +337,23 @@ func TestWritersGetTheWholeBudgetWithoutReaders(t *testing.T) {
 		}
 	}
 }
+
+func TestASmallSlabDoesNotCostTheTailOfAPoolThatIsToShrink(t *testing.T) {
+	const budget = 64 << 20
+	p := New(budget)
+	defer p.Close()
+	for range budget / ChunkSize {
+		p.Missed()
+	}
+	for range budget / Large.Bytes() {
+		p.Park(p.Get(Large))
+	}
+	for range 10 { // nobody misses anything
+		p.Trim(time.Hour)
+	}
+	s := p.Get(Small)
+	defer s.Release()
+	if kept := p.Stats().Parked; kept < budget-ChunkSize {
+		t.Errorf("one slab of %d bytes took %d of what was parked", Small.Bytes(), budget-kept)
+	}
+}
