@@ -218,6 +218,16 @@ func TestHalvesOfABlockReadApartAreOneReadingOfIt(t *testing.T) {
 	}
 }
 
+func TestWhatWasReadForEverStaysWithThePageCache(t *testing.T) {
+	var f File
+	for range 1<<32/BlockSize + 1 {
+		f.count(0, BlockSize)
+	}
+	if f.admit(0) {
+		t.Error("a block is read past the page cache again after 4 GiB")
+	}
+}
+
 func TestIdleMemoryIsGivenBack(t *testing.T) {
 	c := New(4 << 20)
 	f := testFile(t, c, 4<<20)

@@ -116,7 +116,9 @@ func (f *File) count(at int64, n int) {
 	if i >= len(f.reads) {
 		f.reads = append(f.reads, make([]uint32, i+1-len(f.reads))...)
 	}
-	f.reads[i] += uint32(n)
+	if f.reads[i] < directReads*BlockSize { // enough is enough: it must not begin again
+		f.reads[i] += uint32(n)
+	}
 }
 
 // readDirect reads up to len(b) bytes at off, fewer if the file ends or cannot be read.
