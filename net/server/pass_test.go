@@ -56,14 +56,14 @@ func TestWhatAResumedConnectionAnswersGoesOut(t *testing.T) {
 // A connection that ends gives its part of the budget back, in the middle of a pass as well.
 func TestTheEndOfAConnectionFeedsTheOthers(t *testing.T) {
 	p := newParked()
-	const budget = 1 << 20 // which the frame below is charged as soon as some of it is there
+	const budget = 64 << 10 // the frame below is charged all of its length at once
 	s := startServer(t, Options{Loops: 1, MaxInputBytes: budget, Handler: p})
 	hungry := dial(t, s)
 	atOnce(t, func() {
 		c := dial(t, s)
 		c.send(requestFrame(0, 1, nil))
 		r := p.take1()
-		c.send(requestFrame(0, 2, make([]byte, budget))[:100<<10])
+		c.send(requestFrame(0, 2, make([]byte, 2*budget))[:budget])
 		eventually(t, "the budget is used up", func() bool { return s.inputBytes.Load() >= budget })
 		hungry.send(requestFrame(0, 3, nil))
 		eventually(t, "somebody is held back", func() bool { return s.loops[0].starving.Load() > 0 })
