@@ -203,6 +203,9 @@ func (b *Broker) close(ctx context.Context) error {
 	if b.groups != nil {
 		b.groups.Close() // joins and syncs that wait are answered, so that draining ends
 	}
+	if b.data != nil {
+		b.data.EndWaits() // likewise fetches
+	}
 	if b.server != nil {
 		errs = append(errs, b.server.Shutdown(ctx))
 	}

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -307,5 +308,38 @@ func TestWaitsEndWithTheConnection(t *testing.T) {
 			t.Fatalf("%d fetches wait for %d connections", n.ParkedFetches(), n.Connections())
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// A client may be ready to wait for an hour, a shutdown is not.
+func TestAShutdownAnswersFetchesThatWait(t *testing.T) {
+	n := brokertest.Start(t, nil)
+	admin := n.Dial(t)
+	admin.CreateTopic("t", 1)
+	var waiting []*brokertest.Conn
+	req := fetchRequest(fetchPart{topic: "t"})
+	req.MaxWaitMillis = 3_600_000
+	for range 50 {
+		c := n.Dial(t)
+		c.Send(req)
+		waiting = append(waiting, c)
+	}
+	deadline := time.Now().Add(15 * time.Second)
+	for n.ParkedFetches() < int64(len(waiting)) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d fetches wait", n.ParkedFetches())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	begun := time.Now()
+	if err := n.Shutdown(ctx); err != nil {
+		t.Fatalf("shutdown after %v: %v", time.Since(begun), err)
+	}
+	for _, c := range waiting {
+		if p := c.Receive(req).(*kmsg.FetchResponse).Topics[0].Partitions[0]; p.ErrorCode != 0 {
+			t.Errorf("error %d, want an answer without records", p.ErrorCode)
+		}
 	}
 }

@@ -42,10 +42,10 @@ func (w *fetchWait) Run() {
 }
 
 // park lets the fetch wait for data until its deadline. It answers false if there
-// is nothing to wait for any more.
+// is nothing to wait for any more, or nobody is to wait.
 func (op *fetchOp) park() bool {
 	left := time.Until(op.deadline)
-	if left <= 0 {
+	if left <= 0 || op.s.parked.Closed() {
 		return false
 	}
 	op.release()
@@ -121,7 +121,7 @@ func (op *fetchOp) resume() {
 		r.ReplyNothing()
 		return
 	}
-	if !time.Now().Before(op.deadline) { // whatever there is now goes out
+	if !time.Now().Before(op.deadline) || op.s.parked.Closed() { // whatever there is now goes out
 		op.wait.end()
 		op.deadline = time.Time{}
 		op.step(false)

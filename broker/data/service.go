@@ -95,6 +95,10 @@ func New(o Options) *Service {
 	return s
 }
 
+// EndWaits answers fetches that wait for data, with what there is, so that draining ends: their clients may be ready to
+// wait much longer than a shutdown may take.
+func (s *Service) EndWaits() { s.parked.Close() }
+
 // Close ends the workers. Requests in flight are answered or dropped with their
 // connections before.
 func (s *Service) Close() {
