@@ -59,7 +59,7 @@ func (d *Dir) checkpointRound(cut bool) bool {
 		return false // what failed may be what is relied on below; asking again would not tell
 	}
 	for _, c := range points {
-		if c.snapshot != nil && replaceFile(d.disk, c.path, c.snapshot, false) != nil {
+		if c.snapshot != nil && !c.log.pointSnapshot(c) {
 			c.snapshot = nil // the next start looks through more; that is all
 		}
 	}
@@ -129,6 +129,24 @@ func (l *Log) beginCheckpoint() (c *checkpoint, ok bool) {
 	l.sinceCheckpoint = 0
 	l.submit()
 	return c, true
+}
+
+// pointSnapshot writes the snapshot of a checkpoint, unless the log has ended or was cut meanwhile. Whoever does either waits for
+// it: the file may be one that closing writes as well, and its name that of a log made anew.
+func (l *Log) pointSnapshot(c *checkpoint) bool {
+	l.mu.Lock()
+	if l.closed || l.cutting || l.pending != c {
+		l.mu.Unlock()
+		return false
+	}
+	l.pointing = true
+	l.mu.Unlock()
+	err := replaceFile(l.dir.disk, c.path, c.snapshot, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pointing = false
+	l.idle.Broadcast()
+	return err == nil
 }
 
 // awaitWritten waits until everything below the checkpoint is in segment files, which the writer sees to. False: that is

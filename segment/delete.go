@@ -36,6 +36,7 @@ func (l *Log) Delete() error {
 	// No job may be half way when the name becomes free: it would touch files of a log made anew under it.
 	l.mu.Unlock()
 	l.dir.keeper.drain()
+	l.epochMu.Lock() // nor may a checkpoint that writes epochs
 	l.mu.Lock()
 	aside, err := asideName(l.path)
 	if err == nil && !l.absent {
@@ -56,6 +57,7 @@ func (l *Log) Delete() error {
 	}
 	delay, absent := time.Duration(l.cfg.FileDeleteDelayMs)*time.Millisecond, l.absent
 	l.mu.Unlock()
+	l.epochMu.Unlock()
 	l.dir.forget(topicPartition{l.topic, l.partition}, l)
 	l.dir.remember(l)
 	if err != nil {

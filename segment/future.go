@@ -148,7 +148,10 @@ func (l *Log) seals(start, end int64, producers, epochs []byte) error {
 	if err := replaceFile(disk, filepath.Join(l.path, baseName(end)+snapshotSuffix), producers, true); err != nil {
 		return err
 	}
-	if err := replaceFile(disk, filepath.Join(l.path, epochFileName), epochs, true); err != nil {
+	l.epochMu.Lock() // a checkpoint may be writing them
+	err = replaceFile(disk, filepath.Join(l.path, epochFileName), epochs, true)
+	l.epochMu.Unlock()
+	if err != nil {
 		return err
 	}
 	if err := syncFile(disk, filepath.Join(l.path, partitionMetaFile)); err != nil {

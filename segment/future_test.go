@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"millrace/segment"
 	"millrace/segment/batch"
@@ -192,6 +194,57 @@ func TestAFutureLogOfALogWithoutRecordsKeepsItsOffsets(t *testing.T) {
 			t.Errorf("appended at %d", info.BaseOffset)
 		}
 	})
+}
+
+// snapshotMeeting has the second renaming of a producer snapshot begin before the first is done, if they are not kept apart.
+type snapshotMeeting struct {
+	segment.RealDisk
+	renamings             atomic.Int32
+	first, second, landed chan struct{}
+}
+
+func (m *snapshotMeeting) Rename(from, to string) error {
+	if !strings.HasSuffix(to, ".snapshot") {
+		return m.RealDisk.Rename(from, to)
+	}
+	switch m.renamings.Add(1) {
+	case 1:
+		defer close(m.landed)
+		close(m.first)
+		select {
+		case <-m.second:
+		case <-time.After(100 * time.Millisecond):
+		}
+	case 2:
+		close(m.second)
+		<-m.landed
+	}
+	return m.RealDisk.Rename(from, to)
+}
+
+// A checkpoint writes the snapshot that sealing writes as well, at the same end.
+func TestSealingWaitsForACheckpoint(t *testing.T) {
+	h := onOne(t)
+	disk := &snapshotMeeting{first: make(chan struct{}), second: make(chan struct{}), landed: make(chan struct{})}
+	source := newHarness(t, combination{"auto", "auto", "auto"}, t.TempDir())
+	l := source.log(source.open(), "t")
+	l.append(build(t, 1, 10, h.nowMs()))
+	l.settle()
+	h.opts.Disk, h.opts.CheckpointBytes = disk, 1<<20
+	d := h.open()
+	f, err := d.CreateFuture("t", 0, segment.LogOptions{TopicID: topicID, Config: h.cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyTo(t, l, f)
+	waitFor(t, func() bool { return f.DurableOffset() == 1 })
+	l.append(build(t, 1, 2<<20, h.nowMs())) // asks for a checkpoint
+	l.settle()
+	copyTo(t, l, f)
+	<-disk.first
+	if err := f.Seal(l.Log); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAnIncompleteFutureLogIsNotSealed(t *testing.T) {

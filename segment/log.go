@@ -80,6 +80,7 @@ type Log struct {
 	uncompacted int // how many want no compaction now
 
 	swapping bool // compaction is putting a segment in the place of others
+	pointing bool // a checkpoint is writing its snapshot
 	cutting  bool // Truncate is changing files
 	closing  bool // Dir.Close has begun
 	closed   bool // deleted or closed

@@ -134,7 +134,7 @@ func (l *Log) drain() error {
 func (l *Log) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.swapping || l.cutting {
+	for l.swapping || l.cutting || l.pointing {
 		l.idle.Wait()
 	}
 	if l.closed {

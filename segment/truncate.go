@@ -70,7 +70,7 @@ func (l *Log) Truncate(offset int64) error {
 
 // waitLanded waits until nothing of the log is under way, or never will be again. Under l.mu.
 func (l *Log) waitLanded() {
-	for l.swapping || (l.inFlight || l.writing) && !l.dir.writer.dead.Load() {
+	for l.swapping || l.pointing || (l.inFlight || l.writing) && !l.dir.writer.dead.Load() {
 		l.idle.Wait()
 	}
 }
