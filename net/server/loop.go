@@ -136,8 +136,9 @@ func (l *loop) sendBell() {
 		l.finish()
 		return
 	}
-	// The pair holds thousands of bytes and has one at most, so this does not block.
-	if _, err := l.bell.Write([]byte{1}); err != nil && !l.stopped.Load() {
+	// The pair holds thousands of bytes and has one at most, so this does not block. While gnet stops, its end may be closed
+	// before the connections are: what waits then is done at the end of that.
+	if _, err := l.bell.Write([]byte{1}); err != nil && !l.s.stopping.Load() {
 		l.s.log.Error("doorbell of an event loop failed", "loop", l.index, "err", err)
 	}
 }

@@ -26,6 +26,7 @@ type Server struct {
 	readers   *readers
 	limits    limits
 
+	stopping   atomic.Bool  // gnet is being stopped
 	tasks      atomic.Int32 // loops may have tasks in gnet's queue (linger_linux.go)
 	inputBytes atomic.Int64 // memory of requests that are not answered
 	lastConn   atomic.Uint64
@@ -183,6 +184,7 @@ func (l *loop) drain() {
 func (s *Server) stopAll() {
 	if s.gnet != nil {
 		s.tasks.Add(1) // for good
+		s.stopping.Store(true)
 		if err := s.gnet.Stop(); err != nil {
 			s.log.Debug("event loops stopped", "err", err)
 		}

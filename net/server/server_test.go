@@ -196,6 +196,33 @@ func TestShutdownAnswersWhatHasBegun(t *testing.T) {
 	}
 }
 
+// A long poll that ends with its connection answers, and the loop's doorbell may be gone by then: no fault to be reported.
+func TestCuttingOffReportsNoFaults(t *testing.T) {
+	var log logBuffer
+	parked := make(chan struct{}, 50)
+	s := startServer(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Handler: handlerFunc(func(r *Request) {
+		r.Conn.OnClose(func() { respond(r, nil) })
+		parked <- struct{}{}
+	})})
+	for range cap(parked) {
+		dial(t, s).send(requestFrame(0, 1, nil))
+	}
+	for range cap(parked) {
+		<-parked
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got := log.String(); got != "" {
+		t.Error(got)
+	}
+	if n := s.Stats().InFlight; n != 0 {
+		t.Errorf("%d requests in flight", n)
+	}
+}
+
 func TestShutdownCutsOffAndDropsLateReplies(t *testing.T) {
 	p := newParked()
 	s := startServer(t, Options{Handler: p})
