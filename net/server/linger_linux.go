@@ -43,10 +43,10 @@ func (l *loop) linger() {
 		return
 	}
 	begun := time.Now()
-	l.polled[0] = unix.PollFd{Fd: int32(l.epoll), Events: unix.POLLIN}
+	l.poll[0] = unix.PollFd{Fd: int32(l.epoll), Events: unix.POLLIN}
 	l.lingerFor = unix.NsecToTimespec(int64(lingerTime))
 	// Whatever comes of it, gnet looks for itself.
-	_, _ = unix.Ppoll(l.polled[:], &l.lingerFor, nil)
+	_, _ = unix.Ppoll(l.poll[:], &l.lingerFor, nil)
 	if time.Since(begun) < lingerBusy {
 		l.skip = lingerSkip
 	}

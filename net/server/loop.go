@@ -56,11 +56,10 @@ type loop struct {
 	draining bool    // no new frames; connections close when their queue is empty
 	gather   gather
 	prober   prober
-	poll     unix.PollFd
+	poll     [1]unix.PollFd
 	noTime   unix.Timespec
 	skip     int // turns without lingering
 	yielded  time.Time
-	polled   [1]unix.PollFd
 	// lingerFor is changed by the kernel.
 	lingerFor unix.Timespec
 }
@@ -72,8 +71,8 @@ func (l *loop) passing() bool {
 }
 
 // answered is called by whoever replies, on any goroutine. The first to push on an
-// empty list rings; the pass that it brings takes them all. What the pass itself answers, which is fetches that waited
-// for data, is not put on the list: so it goes out before acknowledgements that came with the same ring.
+// empty list rings; the pass that it brings takes them all. What the pass itself answers, mostly fetches that waited
+// for data, is taken at once and needs no ring.
 func (l *loop) answered(r *Request) {
 	if l.passing() {
 		l.reply(r)

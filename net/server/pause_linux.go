@@ -135,8 +135,8 @@ func (l *loop) checkPause() error {
 // socketsReady reports whether a socket of the loop has an event, which stays there for
 // gnet.
 func (l *loop) socketsReady() bool {
-	l.poll = unix.PollFd{Fd: int32(l.epoll), Events: unix.POLLIN}
-	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.poll)), 1, uintptr(unsafe.Pointer(&l.noTime)), 0, 0, 0)
+	l.poll[0] = unix.PollFd{Fd: int32(l.epoll), Events: unix.POLLIN}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.poll[0])), 1, uintptr(unsafe.Pointer(&l.noTime)), 0, 0, 0)
 	return errno != 0 || n > 0
 }
 
